@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "base/cleanup.h"
@@ -84,32 +83,18 @@ int address_parse(const char *text, struct address *ret)
 	return parse_host(host, port, ret);
 }
 
-/* Nobody listens at the socket of a process that has ended. */
-static void remove_dead(const struct address *a)
+int address_listen(const struct address *a, struct unix_listener *ret)
 {
-	const char *path = ((const struct sockaddr_un *)&a->socket)->sun_path;
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	struct stat st;
+	_cleanup_close_ int fd = -1;
 
-	if (fd >= 0 && lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) &&
-	    connect(fd, (const struct sockaddr *)&a->socket, a->size) < 0 && errno == ECONNREFUSED)
-		unlink(path);
-}
-
-int address_listen(const struct address *a)
-{
-	_cleanup_close_ int fd = socket(a->socket.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
+	*ret = (struct unix_listener){ 0 };
+	if (a->socket.ss_family == AF_UNIX)
+		return unix_listener_open(((const struct sockaddr_un *)&a->socket)->sun_path,
+					  BACKLOG, NULL, ret);
+	fd = socket(a->socket.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	if (a->socket.ss_family == AF_UNIX) {
-		remove_dead(a);
-		/* The file gets the socket's mode (net/unix/af_unix.c, unix_bind_bsd()). */
-		if (fchmod(fd, 0600) < 0)
-			return -errno;
-	} else {
-		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
-	}
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
 	if (bind(fd, (const struct sockaddr *)&a->socket, a->size) < 0 || listen(fd, BACKLOG) < 0)
 		return -errno;
 	return steal_fd(&fd);

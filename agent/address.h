@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
+#include "profiler/unix_listener.h"
+
 /* Where the agent listens: "127.0.0.1:6060", "[::1]:6060", "localhost:6060" or "unix:/PATH". */
 struct address {
 	struct sockaddr_storage socket;
@@ -15,10 +17,7 @@ struct address {
 /* No names are looked up but localhost. 0 or -EINVAL. */
 int address_parse(const char *text, struct address *ret);
 
-/*
- * Returns a socket that listens there, or a negative errno. The socket of an agent that was killed is
- * replaced; that of one that runs is not (-EADDRINUSE). A socket in the file system gets mode 0600.
- */
-int address_listen(const struct address *address);
+/* Returns a socket that listens there, or a negative errno. *ret: its file, if it has one. */
+int address_listen(const struct address *address, struct unix_listener *ret);
 
 #endif

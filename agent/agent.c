@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/utsname.h>
 
 #include "agent/figures.h"
 #include "agent/left_spools.h"
@@ -82,11 +81,6 @@ struct agent {
 	struct figures constant; /* what does not change by itself */
 };
 
-static bool is_healthy(const struct run_figures *run)
-{
-	return run->is_on && clock_now_ns() < run->turned_ns + STUCK_NS;
-}
-
 static void give_figures(void *arg, struct figures *ret)
 {
 	struct agent *a = arg;
@@ -117,7 +111,7 @@ static void give_figures(void *arg, struct figures *ret)
 	pthread_mutex_unlock(&a->lock);
 	ret->totals = totals_sum(&ret->totals, &ret->run.totals);
 	ret->recent = recent_counts(a->recent);
-	ret->is_healthy = is_healthy(&ret->run);
+	ret->is_healthy = ret->run.is_on && clock_now_ns() < ret->run.turned_ns + STUCK_NS;
 	ret->intervals_written = a->counts.written;
 	ret->intervals_failed = a->counts.failed;
 	ret->store_err = a->counts.store_err;
@@ -142,7 +136,7 @@ static void wake_run(void *arg)
 /* What is wrong has been logged. */
 static void go_on_as_before(struct agent *a, enum cause cause, int err)
 {
-	log_warning("sampling goes on as before");
+	log_warning("sampling continues with the old options");
 	if (cause != BY_RELOAD)
 		return;
 	pthread_mutex_lock(&a->lock);
@@ -218,6 +212,9 @@ static struct generation *close_generation(struct agent *a, struct generation *g
 
 	if (!g)
 		return NULL;
+	/* If the present run fails, nobody has told the next one. */
+	if (g->run)
+		run_end(g->run);
 	run_free(g->run);
 	if (!other || g->store != other->store)
 		store_close(g->store);
@@ -309,7 +306,7 @@ static void configure_backends(const struct generation *old, const struct genera
 		if (uses(old, next->backends[i]) &&
 		    backend_configure(next->backends[i], &next->options->backends[i],
 				      memory_share_spool_bytes(next->options)) < 0)
-			log_warning("%s is posted to as before", backend_name(next->backends[i]));
+			log_warning("%s keeps its old options", backend_name(next->backends[i]));
 }
 
 /* The next run samples: the present one ends where it begins, once its names are looked up. */
@@ -391,6 +388,20 @@ static bool look_at_run(struct agent *a)
 	return state != RUN_ENDED && state != RUN_FAILED;
 }
 
+/* False: nothing runs any more, or only what has not taken over yet. */
+static bool look_at_runs(struct agent *a)
+{
+	look_at_old(a);
+	if (!look_at_run(a))
+		return a->old;
+	if (a->ends_ns)
+		return true;
+	look_at_next(a);
+	if (a->reloads_later && !a->next && !a->old)
+		reload(a);
+	return true;
+}
+
 /* Of all backends. */
 static uint64_t waiting_bytes(const struct generation *g)
 {
@@ -419,28 +430,27 @@ static void look_at_memory(struct agent *a, uint64_t now)
 	begin_next(a, o, BY_MEMORY, a->now->divisor);
 }
 
-static void look_at_rate(struct agent *a, uint64_t now)
+static void look_at_rate(struct agent *a, const struct figures *figures, uint64_t now)
 {
 	const struct agent_options *o = a->now->options;
 	bool is_steady = a->is_ready && !a->next && !a->old;
 	unsigned int divisor = a->now->divisor;
-	struct figures figures;
 
-	give_figures(a, &figures);
-	if (rate_change(&a->rate, &figures, &o->run.profiler, is_steady, &divisor, now))
+	if (rate_change(&a->rate, figures, &o->run.profiler, is_steady, &divisor, now))
 		begin_next(a, o, divisor > a->now->divisor ? BY_LOWER_RATE : BY_HIGHER_RATE,
 			   divisor);
 }
 
 static void look_around(struct agent *a)
 {
-	struct run_figures figures = run_figures(a->now->run);
 	uint64_t now = clock_now_ns();
+	struct figures figures;
 
-	if (!a->is_ready || is_healthy(&figures))
+	give_figures(a, &figures);
+	if (!a->is_ready || figures.is_healthy)
 		(void)notify_send("WATCHDOG=1");
 	look_at_memory(a, now);
-	look_at_rate(a, now);
+	look_at_rate(a, &figures, now);
 	left_spools_look(&a->left, a->now->options, false);
 	server_look(a->serving.server);
 }
@@ -465,14 +475,15 @@ static void obey(struct agent *a)
 	}
 }
 
-/* How long poll(2) may wait. */
+/* How long poll(2) may wait. An event does not put the next look off. */
 static int wait_ms(const struct agent *a, uint64_t every_ns)
 {
-	uint64_t wait = a->ends_ns ? UINT64_C(100000000) : every_ns;
+	uint64_t now = clock_now_ns(), look = a->looked_ns + every_ns;
+	uint64_t wait = a->ends_ns ? UINT64_C(100000000) : look > now ? look - now : 0;
 
 	if (a->serving.again_ns && wait > SERVE_LOOK_NS)
 		wait = SERVE_LOOK_NS;
-	return (int)(wait / 1000000);
+	return (int)(wait / 1000000 + 1);
 }
 
 static void hurry(struct agent *a, uint64_t now)
@@ -498,14 +509,9 @@ static void turn(struct agent *a)
 	struct pollfd fds[] = { { .fd = a->control->fd, .events = POLLIN },
 				{ .fd = a->event_fd, .events = POLLIN } };
 
-	while (look_at_run(a) || a->old) {
+	while (look_at_runs(a)) {
 		uint64_t now, woken;
 
-		look_at_old(a);
-		if (!a->ends_ns)
-			look_at_next(a);
-		if (!a->ends_ns && a->reloads_later && !a->next && !a->old)
-			reload(a);
 		(void)poll(fds, 2, wait_ms(a, every));
 		if (fds[1].revents)
 			(void)!read(a->event_fd, &woken, sizeof(woken));
@@ -526,7 +532,6 @@ static void turn(struct agent *a)
 static int prepare(struct agent *a)
 {
 	const struct agent_options *options;
-	struct utsname machine;
 	int err;
 
 	a->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -541,12 +546,7 @@ static int prepare(struct agent *a)
 		.pulls = a->pulls, .recent = a->recent, .figures = give_figures, .arg = a
 	};
 	file_limit_raise();
-	a->constant.started_real_ns = clock_real_ns();
-	if (uname(&machine) == 0) {
-		snprintf(a->constant.host, sizeof(a->constant.host), "%s", machine.nodename);
-		snprintf(a->constant.kernel, sizeof(a->constant.kernel), "%s %s", machine.sysname,
-			 machine.release);
-	}
+	figures_begin(&a->constant);
 	err = begin_generation(a, options, 1, &a->now);
 	if (err < 0)
 		return err;
@@ -554,7 +554,7 @@ static int prepare(struct agent *a)
 	run_serve(a->now->run);
 	left_spools_look(&a->left, options, true);
 	err = serve(a, options);
-	if (!serving_may_pass(err))
+	if (err == 0 || !serving_may_pass(err))
 		return err;
 	log_warning("requests are not answered until that is possible");
 	return 0;
@@ -581,12 +581,8 @@ int agent_run(const struct agent_control *control)
 	if (err == 0) {
 		turn(&a);
 		err = a.err;
-	} else if (a.now) {
-		run_end(a.now->run);
 	}
-	if (a.pulls)
-		pulls_close(a.pulls);
-	server_close(a.serving.server);
+	serving_end(&a.serving);
 	if (a.is_ready)
 		say_end(&a);
 	close_generation(&a, a.next, a.now);

@@ -14,6 +14,7 @@
 #include "agent/seldom.h"
 #include "agent/series_memory.h"
 #include "base/cleanup.h"
+#include "base/fnv1a.h"
 #include "base/secret.h"
 #include "base/text.h"
 #include "log/log.h"
@@ -68,20 +69,18 @@ bool backend_options_are_equal(const struct backend_options *a, const struct bac
 	       text_is_same(x->key_file, y->key_file) && x->insecure == y->insecure &&
 	       text_is_same(x->token_file, y->token_file) &&
 	       text_is_same(x->password_file, y->password_file) &&
-	       a->max_label_sets == b->max_label_sets &&
+	       a->max_label_sets == b->max_label_sets && a->max_frames == b->max_frames &&
 	       relabel_is_same(a->own_rules, b->own_rules);
 }
 
 static uint64_t hash(uint64_t h, const char *text)
 {
-	for (; text && *text; text++) /* FNV-1a */
-		h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	return h;
+	return text ? hash_fnv1a(h, text, strlen(text)) : h;
 }
 
 static uint64_t identify(const struct backend_options *o)
 {
-	uint64_t h = hash(UINT64_C(0xcbf29ce484222325), o->deliver.url);
+	uint64_t h = hash(FNV1A_START, o->deliver.url);
 
 	h = hash(h, o->name);
 	h = hash(h, o->deliver.tenant);
@@ -180,9 +179,11 @@ int backend_open(const struct backend_options *options, const char *spool, uint6
 static void say_left(const struct backend *b, uint64_t n)
 {
 	if (n > 0 && b->spool)
-		log_info("%s: %" PRIu64 " requests wait in %s until an agent delivers there again; "
-			 "another one with that spool removes them a week after they were made",
-			 backend_name(b), n, b->spool);
+		log_info(
+			"%s: %" PRIu64
+			" requests are kept in %s until an agent delivers there again; "
+			"an agent with this spool but without this backend removes them after a week",
+			backend_name(b), n, b->spool);
 	else if (n > 0)
 		log_warning("%s: %" PRIu64 " requests could not be delivered in time, and are lost",
 			    backend_name(b), n);
@@ -265,6 +266,7 @@ int backend_report_new(struct backend *b, const struct backend_options *options,
 					   .own_rules = options->own_rules,
 					   .memory = b->memory,
 					   .max_label_sets = options->max_label_sets,
+					   .max_frames = options->max_frames,
 					   .counts = &b->counts };
 
 	return delivery_report_new(&delivery, context, ret);

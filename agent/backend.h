@@ -14,14 +14,15 @@ struct seldom;
 #define BACKEND_HEADERS 16
 #define BACKEND_LABELS 16
 
-/* Where profiles are delivered to, and what they get on their way. */
+/* Where profiles are delivered, and how they are changed before. */
 struct backend_options {
 	struct deliver_options deliver;     /* without the spool, which is the agent's */
 	const char *name;                   /* NULL: it has none */
 	const struct deliver_label *labels; /* added to all profiles */
 	size_t n_labels;
 	const struct relabel *all_rules, *own_rules; /* NULL: none */
-	size_t max_label_sets; /* that it gets (series.h); beyond it they are not told apart */
+	size_t max_label_sets; /* that it gets (series.h); beyond it, samples lose labels */
+	size_t max_frames;     /* of a stack; 0: as many as its protocol's readers accept */
 };
 
 struct backend_counts {
@@ -33,7 +34,7 @@ struct backend_counts {
 };
 
 /*
- * Whether both are of one backend, with one spool: the same URL, name, tenant and user. The rest may
+ * Whether both describe the same backend, with one spool: the same URL, name, tenant and user. Other options may
  * change while it is open.
  */
 bool backend_options_are_of_one(const struct backend_options *a, const struct backend_options *b);
@@ -42,12 +43,12 @@ bool backend_options_are_equal(const struct backend_options *a, const struct bac
 struct backend;
 
 /*
- * spool: a directory, in which each backend has its own; NULL: what waits is in memory. Logs errors.
+ * spool: a directory, with a subdirectory for each backend; NULL: pending requests stay in memory. Logs errors.
  * 0 or a negative errno.
  */
 int backend_open(const struct backend_options *options, const char *spool, uint64_t spool_bytes,
 		 struct backend **ret);
-/* Delivers what can be delivered within that time, and says what is left. Accepts NULL. Returns NULL. */
+/* Delivers what it can within time_ns, and logs what is left. Accepts NULL. Returns NULL. */
 struct backend *backend_close(struct backend *backend, uint64_t time_ns);
 
 bool backend_is(const struct backend *backend, const struct backend_options *options,
@@ -60,7 +61,7 @@ const char *backend_name(const struct backend *backend);
 struct backend_counts backend_counts(struct backend *backend);
 /* Intervals that could not be written for it. */
 struct seldom *backend_failures(struct backend *backend);
-/* Says what has not been delivered, and is lost unless its spool is a directory. */
+/* Logs what has not been delivered; it is lost unless the spool is a directory. */
 void backend_say_left(struct backend *backend);
 
 /*

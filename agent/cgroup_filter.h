@@ -3,21 +3,23 @@
 #define DP_AGENT_CGROUP_FILTER_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <sys/types.h>
+
+struct sample;
 
 /*
- * Which processes are in a cgroup (v2) or below it, by /proc/PID/cgroup, which is read once for each
- * process. One that has ended before is in none.
+ * Selects samples of processes in a cgroup (v2) or below it. Reads /proc/PID/cgroup at the first sample of a
+ * process, and again after a while or when its name changes, because a service is moved to its cgroup just before
+ * it is executed. A process that has ended by then keeps its last known cgroup, or counts as in none.
  */
 struct cgroup_filter {
-	const char *cgroup; /* the caller's */
+	const char *proc, *cgroup; /* the caller's */
 	struct cgroup_process *processes;
 };
 
-void cgroup_filter_init(struct cgroup_filter *ret, const char *cgroup);
+/* proc: "/proc". */
+void cgroup_filter_init(struct cgroup_filter *ret, const char *proc, const char *cgroup);
 void cgroup_filter_done(struct cgroup_filter *filter);
 
-bool cgroup_filter_has(struct cgroup_filter *filter, pid_t pid);
+bool cgroup_filter_has(struct cgroup_filter *filter, const struct sample *sample);
 
 #endif

@@ -6,9 +6,8 @@
 #include <stdio.h>
 
 /*
- * What the path of a process's cgroup tells: who made a cgroup gave it a name, and these are the
- * names that systemd, Kubernetes and the runtimes of containers give. The innermost one counts, such
- * as the container in a node that is a container itself.
+ * Parses the path of a process's cgroup by the names that systemd, Kubernetes and container runtimes give to
+ * cgroups. The innermost match counts, such as a container in a node that is itself a container.
  *
  *   unit            systemd.unit(5)        .../nginx.service
  *   pod             kubelet, pkg/kubelet/cm: kubepods-burstable-podUID.slice, kubepods/burstable/podUID
@@ -16,16 +15,16 @@
  *                   .../ID, SLICE:cri-containerd:ID; with a name, lxc.payload.NAME and
  *                   systemd-nspawn@NAME.service
  *
- * Users may make cgroups in those that were delegated to them: below user@UID.service, or below a
- * service in which there is another one, any of it may be made up.
+ * Users can create cgroups below those delegated to them, so any part of the path below user@UID.service, or below
+ * a service within another one, may be forged.
  */
 struct cgroup_path {
 	char unit[256];           /* of a service, without `.service`; "": in none */
 	char pod_uid[37];         /* "": in none */
 	char container_id[65];    /* 64 hexadecimal digits; "": not known */
 	char container_name[256]; /* "": not known */
-	bool is_of_user;          /* may be made up by a user other than root */
-	bool is_nested;           /* in a container's cgroup, and may be made up by that */
+	bool is_of_user;          /* may be forged by a user other than root */
+	bool is_nested;           /* in a container's cgroup, and may be forged by the container */
 };
 
 void cgroup_path_parse(const char *path, struct cgroup_path *ret);
@@ -34,8 +33,8 @@ void cgroup_path_parse(const char *path, struct cgroup_path *ret);
 #define CGROUP_PATH_SIZE 4096
 
 /*
- * Reads the path of version 2 from what is in /proc/PID/cgroup (cgroups(7)); if that is the root, as
- * with both versions, the path in systemd's own hierarchy. "": there is none.
+ * Reads a process's cgroup v2 path from the contents of /proc/PID/cgroup (cgroups(7)); if that is the root, as in
+ * hybrid mode, the path in systemd's own v1 hierarchy. "": there is none.
  */
 void cgroup_path_read(FILE *from, char ret[CGROUP_PATH_SIZE]);
 

@@ -10,8 +10,8 @@
  */
 
 /*
- * The longest line, in bytes without its end: 16384. Where inih is not Debian's, which has a variable
- * for it, the length is fixed when inih is built, to 197 by default.
+ * The longest line, in bytes without its end: 16384 with Debian's inih, which lets programs set it. Elsewhere,
+ * inih's build fixes it, to 197 by default.
  */
 extern const size_t config_line_max;
 

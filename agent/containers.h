@@ -11,9 +11,9 @@
 struct parsers;
 
 /*
- * The names of this machine's containers by their ids, from files where their runtimes keep them: Docker,
- * containerd (also k3s's and nerdctl's), CRI-O and Podman, as root runs them. A parser reads each file
- * (container_file.h). One that others than root and this process's user may write to says nothing.
+ * The names of this machine's containers by their ids, from the state files of runtimes that root runs: Docker,
+ * containerd (also k3s's and nerdctl's), CRI-O and Podman. A parser reads each file (container_file.h). Files
+ * that others than root and this process's user may write to are ignored.
  */
 struct container {
 	UT_hash_handle hh; /* by id */

@@ -7,6 +7,7 @@
 #include <sys/random.h>
 
 #include "agent/named_labels.h"
+#include "agent/pyroscope_labels.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "log/clock.h"
@@ -52,13 +53,13 @@ static void part_free(struct part *part)
 }
 
 /* A request is complete; what is written next belongs to another one. */
-static int put_request(void *arg)
+static int put_request(void *arg, uint64_t n_events)
 {
 	struct part *part = arg;
 	int err = fflush(part->to) != 0 ? -ENOMEM : 0;
 
 	if (err == 0)
-		err = deliver_put(part->of->delivery.deliver, part->text, part->size);
+		err = deliver_put(part->of->delivery.deliver, part->text, part->size, n_events);
 	rewind(part->to);
 	return err;
 }
@@ -98,7 +99,7 @@ static int make_labels(const struct delivery_report *r, const struct part *part,
 }
 
 /* Each is another profile, with an id of its own. */
-static int put_one(struct part *part)
+static int put_one(struct part *part, uint64_t n_events)
 {
 	struct delivery_report *r = part->of;
 	_cleanup_(named_labels_done) struct named_labels named = { 0 };
@@ -111,23 +112,26 @@ static int put_one(struct part *part)
 		return -ENOMEM;
 	for (size_t i = 0; i < named.n; i++)
 		labels[i] = (struct deliver_label){ named.items[i].name, named.items[i].value };
-	return deliver_put_pprof(r->delivery.deliver, part->text, part->size, id, labels, named.n);
+	return deliver_put_pprof(r->delivery.deliver, part->text, part->size, n_events, id, labels,
+				 named.n);
 }
 
 /* The next one begins anew, whatever became of this one. */
-static int put_profile(void *arg)
+static int put_profile(void *arg, uint64_t n_events)
 {
 	struct part *part = arg;
-	int err = put_one(part);
+	int err = put_one(part, n_events);
 
 	rewind(part->to);
 	return err;
 }
 
 /* What a profile of that kind is about. */
-static void narrow(struct report_context *context, enum kind kind)
+static void narrow(const struct delivery *delivery, enum kind kind, struct report_context *context)
 {
-	context->max_frames = kind == KIND_ALL ? 0 : PYROSCOPE_FRAMES;
+	context->max_frames = delivery->max_frames > 0 || kind == KIND_ALL ? delivery->max_frames :
+									     PYROSCOPE_FRAMES;
+	context->for_pyroscope = kind != KIND_ALL;
 	context->main_value = kind == KIND_WALL;
 	if (kind == KIND_EVENTS)
 		context->events &= ~EVENT_BIT(DP_EVENT_OFF_CPU);
@@ -142,7 +146,7 @@ static int open_part(struct delivery_report *r, struct part *part)
 	struct report_context context = r->report.context;
 	const char *format = r->delivery.protocol == DELIVER_OTLP ? "otlp" : "pprof";
 
-	narrow(&context, (enum kind)part->key.kind);
+	narrow(&r->delivery, (enum kind)part->key.kind, &context);
 	part->to = open_memstream(&part->text, &part->size);
 	if (!part->to)
 		return -ENOMEM;
@@ -214,14 +218,28 @@ static int add_otlp(struct delivery_report *r, const struct series_sample *of,
 	return err == 0 ? add_to(r, KIND_ALL, NULL, sample, totals) : err;
 }
 
+/* What is in no label tells no samples apart. */
+static void forget_thread(struct sample *sample)
+{
+	sample->pid = 0;
+	sample->tid = 0;
+	sample->cpu = 0;
+	*sample->comm = '\0';
+	*sample->thread_name = '\0';
+}
+
 static int add_pyroscope(struct delivery_report *r, const struct series_sample *of,
 			 struct sample *sample, const struct totals *totals)
 {
+	_cleanup_(label_set_freep) struct label_set *labels = NULL;
 	bool is_off_cpu = sample->event == DP_EVENT_OFF_CPU;
 	unsigned int events = r->report.context.events;
-	int err;
+	int err = pyroscope_labels_all(of->sample, sample, of->kept == SERIES_ALL, &labels);
 
-	sample->labels = of->sample;
+	if (err < 0)
+		return err;
+	sample->labels = labels;
+	forget_thread(sample);
 	err = add_to(r, is_off_cpu ? KIND_OFF_CPU : KIND_EVENTS, of->profile, sample, totals);
 	if (err == 0 && events & EVENT_BIT(DP_EVENT_OFF_CPU) &&
 	    events != EVENT_BIT(DP_EVENT_OFF_CPU))
@@ -229,10 +247,11 @@ static int add_pyroscope(struct delivery_report *r, const struct series_sample *
 	return err;
 }
 
-/* One that is folded is of no process. */
+/* One that is folded is of no process, and no attribute tells it apart that no set counts. */
 static void fold(struct sample *sample, enum series_kept kept)
 {
-	sample->pid = 0;
+	sample->pid = sample->tid = 0;
+	sample->is_folded = true;
 	if (kept >= SERIES_COMM)
 		strcpy(sample->thread_name, SERIES_OTHER);
 	if (kept >= SERIES_SERVICE)

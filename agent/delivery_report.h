@@ -11,7 +11,7 @@
 struct relabel;
 struct series_memory;
 
-/* What became of samples on their way to a backend; any thread may read it. */
+/* Samples that were dropped or lost labels before delivery. Any thread may read it. */
 struct delivery_counts {
 	_Atomic uint64_t dropped; /* samples, by rules */
 	_Atomic uint64_t
@@ -27,6 +27,7 @@ struct delivery {
 	const struct relabel *all_rules, *own_rules; /* NULL: none */
 	struct series_memory *memory;                /* of earlier reports; NULL: none */
 	size_t max_label_sets;                       /* that the backend gets */
+	size_t max_frames;                           /* of a stack; 0: Pyroscope's limit, or none */
 	struct delivery_counts *counts;
 };
 

@@ -8,7 +8,7 @@
 #include "agent/run.h"
 #include "agent/store.h"
 
-/* What the agent tells of itself: the sums of all its runs, and the state of the present one. */
+/* The agent's own metrics: totals over all its runs, and the state of the current one. */
 struct figures {
 	struct totals totals;
 	struct run_figures run;
@@ -33,8 +33,8 @@ struct figures {
 	unsigned int asked_hz; /* the rate in the options; 0: they have none */
 	double cpu_share;      /* of --cpu-budget; 0: none */
 	uint64_t helpers_spent_ns,
-		helpers_waited_ns;                /* of it: CPU time, and for it (cpu_budget.h) */
-	uint64_t helpers_refused;                 /* look-ups of names, for others' sake */
+		helpers_waited_ns; /* CPU time used, and time waited for it (cpu_budget.h) */
+	uint64_t helpers_refused;  /* look-ups of names refused in favour of other users */
 	const struct debug_queue_counts *fetched; /* of --debuginfod; NULL: it is off */
 	uint64_t memory_limit;                    /* 0: none */
 	struct recent_counts recent;
@@ -42,6 +42,8 @@ struct figures {
 	char host[65], kernel[192];
 };
 
+/* Sets what never changes: the machine, and now as the agent's start. */
+void figures_begin(struct figures *figures);
 /* Everything as OpenMetrics text (https://openmetrics.io, version 1.0). */
 void figures_write_metrics(const struct figures *figures, FILE *to);
 /* A page for people, which loads nothing. */

@@ -54,7 +54,7 @@ static void say_failure(struct interval_counts *counts, const struct interval_ou
 	if (!seldom_may_say(failures_of(counts, output), SAY_NS, &unsaid))
 		return;
 	if (unsaid > 0)
-		snprintf(more, sizeof(more), " (and %" PRIu64 " more since that was said last)",
+		snprintf(more, sizeof(more), " (and %" PRIu64 " more since the last message)",
 			 unsaid);
 	log_error("%s%s%s: %s%s", name, *name ? ": " : "", what, strerror(-err), more);
 }

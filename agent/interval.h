@@ -16,18 +16,18 @@ struct process_labels;
 struct recent;
 struct store;
 
-/* What each interval becomes: a recording in a store, requests to a backend, or a part of a minute. */
+/* Where an interval goes. Exactly one of store, backend (with backend_options) and recent is set. */
 struct interval_output {
-	struct store *store;     /* or NULL */
-	struct backend *backend; /* or NULL */
+	struct store *store;
+	struct backend *backend;
 	const struct backend_options *backend_options;
-	struct recent *recent; /* or NULL */
-	bool named;            /* others have names looked up, too (recent.h) */
+	struct recent *recent;
+	bool named; /* recent only: look up names even if nobody has looked (recent_report_new()) */
 };
 
 /*
- * The samples of an interval on their way to files: a report that passes them to one report for each
- * output. An output that cannot be written is given up, and the others go on.
+ * A report that passes the samples of an interval on to one report per output. If an output cannot be written,
+ * it is dropped and the others continue.
  */
 struct interval;
 
@@ -41,8 +41,8 @@ struct interval_counts {
 };
 
 /*
- * Everything given must outlive the interval. Samples get the labels of their processes; labels: NULL:
- * none. It begins at context.started_ns, or at the window's begin. Logs errors. 0 or negative errno.
+ * The arguments must outlive the interval. Samples get the labels of their processes (`labels` NULL: none). It
+ * begins at context.started_ns, or where the window does. Logs errors. 0 or a negative errno.
  */
 int interval_new(const struct interval_output *outputs, size_t n,
 		 const struct report_context *context, const struct window *window,

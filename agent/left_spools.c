@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/left_spools.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,6 +11,7 @@
 
 #include "agent/agent.h"
 #include "base/cleanup.h"
+#include "base/directory.h"
 #include "deliver/spool.h"
 #include "log/clock.h"
 #include "log/log.h"
@@ -43,18 +43,6 @@ static void fail(struct look *look, const char *what, const char *name, int err)
 	look->err = err;
 	if (err != look->before->err)
 		log_warning("cannot %s %s in %s: %s", what, name, look->path, strerror(err));
-}
-
-static DIR *open_at(int directory, const char *name, int more_flags)
-{
-	int fd = openat(directory, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | more_flags);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	int err = errno;
-
-	if (!dir && fd >= 0)
-		close(fd);
-	errno = err;
-	return dir;
 }
 
 /* Whoever delivers from it has it locked, and cannot begin to while it is locked here. */
@@ -146,12 +134,11 @@ static void look_at_file(struct look *look, struct place *place, const char *nam
 /* The next entry, or NULL at the end and after an error. */
 static const struct dirent *next_entry(struct look *look, DIR *dir, const char *name)
 {
-	const struct dirent *e;
+	int err;
+	const struct dirent *e = directory_next(dir, &err);
 
-	errno = 0;
-	e = readdir(dir);
-	if (!e && errno != 0)
-		fail(look, "read", name, errno);
+	if (err < 0)
+		fail(look, "read", name, -err);
 	return e;
 }
 
@@ -174,7 +161,7 @@ static void look_at_spool(struct look *look, int parent, const char *name)
 	/* agent/backend.c. Other directories are not ours. */
 	if (strncmp(name, "otlp-", 5) != 0 && strncmp(name, "pyroscope-", 10) != 0)
 		return;
-	dir = open_at(parent, name, O_NOFOLLOW);
+	dir = directory_open_at(parent, name, O_NOFOLLOW);
 	if (!dir) {
 		if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
 			fail(look, "open", name, errno);
@@ -188,7 +175,7 @@ static void look_at_spool(struct look *look, int parent, const char *name)
 
 static void look_at_all(struct look *look)
 {
-	_cleanup_closedir_ DIR *dir = open_at(AT_FDCWD, look->path, 0);
+	_cleanup_closedir_ DIR *dir = directory_open_at(AT_FDCWD, look->path, 0);
 	const struct dirent *e;
 
 	if (!dir) {
@@ -203,14 +190,13 @@ static void look_at_all(struct look *look)
 static void say(const struct look *look, bool is_news)
 {
 	if (look->found.removed > 0)
-		log_warning("%" PRIu64
-			    " requests in %s, a week old, are removed: no agent delivers "
-			    "from there",
+		log_warning("removed %" PRIu64
+			    " requests from %s: no agent has delivered them for a week",
 			    look->found.removed, look->path);
 	if (is_news && look->found.n > 0)
-		log_warning("no agent delivers from spools in %s in which %" PRIu64
-			    " requests (%" PRIu64
-			    " bytes) wait; they are removed when they are a week old",
+		log_warning("no agent delivers the spools in %s with %" PRIu64
+			    " pending requests (%" PRIu64
+			    " bytes); they are removed when they are a week old",
 			    look->path, look->found.n, look->found.bytes);
 }
 

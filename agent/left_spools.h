@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 /*
- * Requests that wait, in the directory of spools, for backends of which nobody has the spool open:
- * another URL, name, tenant or user was configured, or another agent does not run. They are delivered
- * once an agent delivers there again. Those that are old are removed, if nobody came for a while.
+ * Orphaned spools: requests for a backend whose spool no agent has open, because its URL, name, tenant or user was
+ * changed, or because another agent has stopped. An agent with that backend delivers them. Otherwise old requests
+ * are removed once the spool has been orphaned for a while.
  */
 struct left_counts {
 	uint64_t n, bytes; /* now */
@@ -24,16 +24,16 @@ struct left_spools {
 
 struct agent_options;
 
-/* Only older requests are removed, */
+/* The age from which requests are removed. */
 #define LEFT_SPOOLS_AGE_NS UINT64_C(604800000000000)
-/* and only from a spool that is left for so long, as a file in it tells (SPOOL_LEFT): agents may be restarted. */
+/* How long a spool must be left before, as a file in it tells (SPOOL_LEFT): agents may be restarted. */
 #define LEFT_SPOOLS_KNOWN_NS UINT64_C(3600000000000)
 /* How often to look. */
 #define LEFT_SPOOLS_LOOK_NS UINT64_C(600000000000)
 
 /*
- * Counts them. is_news: which backends there are may have changed: it looks at once, and says what
- * waits, but removes nothing; else it says what it removes. One thread.
+ * Counts them. is_news: the backends may have changed, so look at once and log what is pending, but remove
+ * nothing; otherwise remove old requests and log that. One thread.
  */
 void left_spools_look(struct left_spools *left, const struct agent_options *options, bool is_news);
 /* Any thread. */

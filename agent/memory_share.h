@@ -6,11 +6,11 @@
 
 /* How --memory is divided. */
 
-/* The size of each backend's spool: of those in memory, all together have an eighth of it. */
+/* The size of each backend's spool. Spools in memory share an eighth of --memory. */
 uint64_t memory_share_spool_bytes(const struct agent_options *options);
 /*
- * Whether so much memory in use is a reason to begin anew. What waits for backends in memory would
- * still be there after that.
+ * Whether to restart the profiler because of the memory in use. Requests that wait in memory do not count: they
+ * would survive the restart.
  */
 bool memory_share_is_exceeded(const struct agent_options *options, uint64_t used_bytes,
 			      uint64_t waiting_bytes);

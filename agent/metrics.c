@@ -72,6 +72,21 @@ static void put_tables(const struct profiler_usage *u, FILE *to)
 	    u->tables_evicted);
 }
 
+static void put_symbols(const struct names_kept *kept, FILE *to)
+{
+	put(to, "symbol_memory_bytes", GAUGE, "bytes",
+	    "Memory of what is known of addresses in binaries.", kept->symbols);
+	put(to, "symbol_memory_limit_bytes", GAUGE, "bytes", "Its limit, --symbol-memory.",
+	    kept->max_symbols);
+	put(to, "string_memory_bytes", GAUGE, "bytes", "Memory of the names that these have.",
+	    kept->strings);
+	put(to, "string_memory_limit_bytes", GAUGE, "bytes", "Its limit, --string-memory.",
+	    kept->max_strings);
+	put(to, "symbols_freed", COUNTER, NULL,
+	    "Binaries of which both were freed for lack of memory, by the present run.",
+	    kept->n_forgotten);
+}
+
 static void put_programs(const struct run_stats *programs, FILE *to)
 {
 	put_family(to, "walk_seconds", SUMMARY, "seconds",
@@ -88,7 +103,7 @@ static void put_own_use(FILE *to)
 
 	own_use_read(&use[0], &use[1]);
 	put_family(to, "cpu_seconds", COUNTER, "seconds",
-		   "CPU time of the agent, and of the helpers that it has now.");
+		   "CPU time of the agent, and of all helpers that it has had.");
 	for (int i = 0; i < 2; i++)
 		fprintf(to, "dwarfprof_cpu_seconds_total{process=\"%s\"} %.2f\n", who[i],
 			use[i].cpu_seconds);
@@ -117,7 +132,7 @@ static void put_label(FILE *to, const char *text)
 	for (; *text; text++) {
 		if (*text == '"' || *text == '\\')
 			fputc('\\', to);
-		fputc(*text < ' ' ? '?' : *text, to);
+		fputc((unsigned char)*text < ' ' ? '?' : *text, to);
 	}
 }
 
@@ -143,6 +158,14 @@ static void put_backends(const struct figures *f, FILE *to)
 		{ "spooled", NULL, "Requests that wait.", GAUGE, COUNT(deliver.spooled) },
 		{ "spooled_bytes", "bytes", "Their size.", GAUGE, COUNT(deliver.spooled_bytes) },
 		{ "sent_bytes", "bytes", "Bytes delivered.", COUNTER, COUNT(deliver.sent_bytes) },
+		{ "delivered_events", NULL, "Events of samples in delivered requests.", COUNTER,
+		  COUNT(deliver.delivered_events) },
+		{ "delivery_failed_events", NULL, "Those in requests given up.", COUNTER,
+		  COUNT(deliver.failed_events) },
+		{ "delivery_dropped_events", NULL, "Those in requests without room.", COUNTER,
+		  COUNT(deliver.dropped_events) },
+		{ "spooled_events", NULL, "Those in requests that wait.", GAUGE,
+		  COUNT(deliver.spooled_events) },
 	};
 #undef COUNT
 
@@ -235,6 +258,7 @@ void figures_write_metrics(const struct figures *f, FILE *to)
 	put(to, "spooled_left_bytes", GAUGE, "bytes", "Their size.", f->left.bytes);
 	put(to, "spooled_left_removed", COUNTER, NULL, "Those removed.", f->left.removed);
 	put_tables(&f->run.usage, to);
+	put_symbols(&f->run.kept, to);
 	put_programs(&f->run.usage.programs, to);
 	put_own_use(to);
 	put_seconds(to, "budget_spent_seconds", "CPU time of tables and names under --cpu-budget.",

@@ -80,21 +80,26 @@ static const char *find_key(const char *name)
 	return name;
 }
 
-/* l->n: there is none. */
-static size_t find(const struct named_labels *l, const char *name)
+/* *ret: l->n: there is none. 0 or -ENOMEM. */
+static int find(const struct named_labels *l, const char *name, size_t *ret)
 {
 	_cleanup_free_ char *made = named_label_name(name);
 	size_t i = 0;
 
-	while (i < l->n && made && strcmp(l->items[i].name, made) != 0)
+	*ret = l->n;
+	if (!made)
+		return -ENOMEM;
+	while (i < l->n && strcmp(l->items[i].name, made) != 0)
 		i++;
-	return i;
+	*ret = i;
+	return 0;
 }
 
 const char *named_labels_get(const struct named_labels *l, const char *name)
 {
-	size_t i = find(l, name);
+	size_t i;
 
+	(void)find(l, name, &i);
 	return i < l->n ? l->items[i].value : "";
 }
 
@@ -124,13 +129,35 @@ static int add(struct named_labels *l, const char *name, const char *value)
 	return 0;
 }
 
+/* The last one that a program has set goes. */
+static void make_room(struct named_labels *l)
+{
+	for (size_t i = l->n; i-- > 0;) {
+		if (!l->items[i].is_programs)
+			continue;
+		named_labels_remove(l, i);
+		return;
+	}
+}
+
+/* Unless there is no room. */
+static int add_new(struct named_labels *l, const char *name, const char *value)
+{
+	if (l->n == NAMED_LABELS_MAX)
+		make_room(l);
+	return l->n < NAMED_LABELS_MAX ? add(l, name, value) : 0;
+}
+
 int named_labels_set(struct named_labels *l, const char *name, const char *value)
 {
-	size_t i = find(l, name);
+	size_t i;
 	char *copy;
+	int err = find(l, name, &i);
 
+	if (err < 0)
+		return err;
 	if (i == l->n)
-		return *value && l->n < NAMED_LABELS_MAX ? add(l, name, value) : 0;
+		return *value ? add_new(l, name, value) : 0;
 	if (!*value) {
 		named_labels_remove(l, i);
 		return 0;
@@ -140,7 +167,22 @@ int named_labels_set(struct named_labels *l, const char *name, const char *value
 		return -ENOMEM;
 	free(l->items[i].value);
 	l->items[i].value = copy;
+	l->items[i].is_programs = false;
 	return 0;
+}
+
+int named_labels_set_programs(struct named_labels *l, const char *name, const char *value)
+{
+	size_t i, n = l->n;
+	int err = find(l, name, &i);
+	/* Other names of the same label remain the program's. */
+	bool is_theirs = i == n || l->items[i].is_programs;
+
+	if (err == 0 && (i < n || n < NAMED_LABELS_MAX))
+		err = named_labels_set(l, name, value);
+	if (err == 0 && *value && is_theirs && i < l->n)
+		l->items[i].is_programs = true;
+	return err;
 }
 
 bool named_label_is_internal(const struct named_label *label)

@@ -13,11 +13,12 @@
 struct named_labels {
 	struct named_label {
 		char *key, *name, *value;
+		bool is_programs; /* set by a program, which may set any number */
 	} * items;
 	size_t n, size;
 };
 
-/* More are left out. */
+/* More are left out, programs' first. */
 #define NAMED_LABELS_MAX 64
 
 void named_labels_done(struct named_labels *labels);
@@ -26,6 +27,8 @@ void named_labels_done(struct named_labels *labels);
 const char *named_labels_get(const struct named_labels *labels, const char *name);
 /* By either name; "" removes it. Copies both. 0 or -ENOMEM. */
 int named_labels_set(struct named_labels *labels, const char *name, const char *value);
+/* As a program sets it. */
+int named_labels_set_programs(struct named_labels *labels, const char *name, const char *value);
 /* Removes number i; the others keep their order. */
 void named_labels_remove(struct named_labels *labels, size_t i);
 

@@ -12,7 +12,7 @@
 /* Sends lines such as "READY=1". 0; -ENOENT: nobody wants to know; or -errno. */
 int notify_send(const char *state);
 
-/* How often WATCHDOG=1 is expected, at the latest, from this process; 0: never. */
+/* The interval in which WATCHDOG=1 is expected from this process; 0: it is not. */
 uint64_t notify_watchdog_ns(void);
 
 #endif

@@ -10,7 +10,7 @@ struct own_use {
 	uint64_t resident_bytes, private_bytes;
 };
 
-/* Of this process and of its children, which read binaries. */
+/* Of this process and of its helpers; cpu_seconds also of those that have ended. */
 void own_use_read(struct own_use *ret, struct own_use *ret_children);
 
 #endif

@@ -8,8 +8,7 @@
 #include "report/sample.h"
 
 /*
- * What is known of processes beside what a sample has, as labels with the names of OpenTelemetry's
- * semantic conventions:
+ * Labels of processes beyond what a sample carries, named as in OpenTelemetry's semantic conventions:
  *
  *   process.linux.cgroup, process.executable.path
  *   service.name              its systemd unit, or else its container's name
@@ -19,10 +18,10 @@
  *   k8s.namespace.name, k8s.pod.name               pod_names.h, containers.h
  *   container.name, container.image.name, k8s.container.name      containers.h
  *
- * /proc is read when the first sample of a process arrives, which is some time after it was taken, and
- * again after a while or another name: a service gets its cgroup just before it is executed. One that
- * has ended by then has no labels; those of a later one with its number, which started after the sample,
- * are not taken for its own. Only one thread at a time may use it.
+ * Reads /proc when the first sample of a process arrives, some time after it was taken, and again after a while or
+ * when the name changes, because a service is moved to its cgroup just before it is executed. A process that has
+ * ended by then has no labels: it does not get those of a later process with its PID, which started after the
+ * sample. Only one thread at a time may use it.
  */
 struct parsers;
 struct process_labels;
@@ -43,8 +42,8 @@ void process_labels_set_containers(struct process_labels *processes, const char 
 struct process_labels *process_labels_free(struct process_labels *processes);
 
 /*
- * Whether a label of a resource tells where a process runs, by either of its names. A program may choose
- * what service it is, but not whose pod, cgroup or host it is in. A bool or -ENOMEM.
+ * Whether a resource's label, by either of its names, says where a process runs. A program may choose its service's
+ * name, but not its pod, cgroup or host. Returns 0, 1 or -ENOMEM.
  */
 int process_label_is_fact(const char *key);
 

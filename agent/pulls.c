@@ -9,6 +9,7 @@
 
 #include "agent/cgroup_filter.h"
 #include "base/cleanup.h"
+#include "limits/limits.h"
 
 enum pull_state {
 	PULL_ASKED,
@@ -22,7 +23,7 @@ struct pull {
 	struct pull_request request;
 	enum pull_state state;
 	const struct pulls_report *by; /* from PULL_BEGINS on: whose samples it gets */
-	bool is_busy;                  /* begins or ends just now, without the lock */
+	bool is_busy;                  /* somebody works on it without the lock, and keeps it */
 	uint64_t started_ns, started_real_ns, ended_ns;
 	struct cgroup_filter cgroups;
 	struct report *report;
@@ -36,8 +37,8 @@ struct pull {
 };
 
 struct pulls {
-	pthread_mutex_t
-		lock; /* protects the list and the states, not what a running pull collects */
+	/* Protects the list and the states. Who reads the rings takes it: it is held only briefly. */
+	pthread_mutex_t lock;
 	pthread_cond_t rests; /* a pull is no longer busy */
 	LIST_HEAD(pull_list, pull) list;
 	size_t n;
@@ -67,45 +68,61 @@ int pulls_new(void (*wake)(void *arg), void *arg, struct pulls **ret)
 	return 0;
 }
 
-/* With the lock. */
+/* One that is busy, by who made it so. Takes the lock. */
 static void complete(struct pulls *p, struct pull *pull, int err)
 {
-	LIST_REMOVE(pull, next);
-	p->n--;
 	pull->err = err;
 	pull->report = report_free(pull->report);
 	if (pull->to && fclose(pull->to) != 0 && err == 0)
 		pull->err = -ENOMEM;
 	pull->to = NULL;
+	pthread_mutex_lock(&p->lock);
+	LIST_REMOVE(pull, next);
+	p->n--;
 	pull->done(pull->arg);
 	pthread_cond_broadcast(&p->rests);
+	pthread_mutex_unlock(&p->lock);
 }
 
-/* With the lock. */
-static struct pull *find_idle(struct pulls *p)
-{
-	struct pull *pull;
-
-	LIST_FOREACH(pull, &p->list, next)
-	if (!pull->is_busy)
-		break;
-	return pull;
-}
-
-void pulls_close(struct pulls *p)
+/* Returns one that is to be failed, and is busy from now on. is_gone: NULL: any. */
+static struct pull *claim_failed(struct pulls *p, bool (*is_gone)(void *arg))
 {
 	struct pull *pull;
 
 	pthread_mutex_lock(&p->lock);
-	p->is_closed = true;
-	while (!LIST_EMPTY(&p->list)) {
-		pull = find_idle(p);
-		if (pull)
-			complete(p, pull, -ESHUTDOWN);
-		else
-			pthread_cond_wait(&p->rests, &p->lock);
-	}
+	LIST_FOREACH(pull, &p->list, next)
+	if (!pull->is_busy && (!is_gone || is_gone(pull->arg)))
+		break;
+	if (pull)
+		pull->is_busy = true;
 	pthread_mutex_unlock(&p->lock);
+	return pull;
+}
+
+bool pulls_try_close(struct pulls *p)
+{
+	struct pull *pull;
+	bool is_empty;
+
+	pthread_mutex_lock(&p->lock);
+	p->is_closed = true;
+	pthread_mutex_unlock(&p->lock);
+	while ((pull = claim_failed(p, NULL)))
+		complete(p, pull, -ESHUTDOWN);
+	pthread_mutex_lock(&p->lock);
+	is_empty = LIST_EMPTY(&p->list);
+	pthread_mutex_unlock(&p->lock);
+	return is_empty;
+}
+
+void pulls_close(struct pulls *p)
+{
+	while (!pulls_try_close(p)) {
+		pthread_mutex_lock(&p->lock);
+		if (!LIST_EMPTY(&p->list))
+			pthread_cond_wait(&p->rests, &p->lock);
+		pthread_mutex_unlock(&p->lock);
+	}
 }
 
 void pulls_open(struct pulls *p)
@@ -136,7 +153,7 @@ int pulls_ask(struct pulls *p, const struct pull_request *request, void (*done)(
 	pull->request = *request;
 	pull->done = done;
 	pull->arg = arg;
-	cgroup_filter_init(&pull->cgroups, pull->request.cgroup);
+	cgroup_filter_init(&pull->cgroups, "/proc", pull->request.cgroup);
 	*ret = pull;
 	pthread_mutex_lock(&p->lock);
 	if (p->is_closed) {
@@ -157,15 +174,10 @@ int pulls_ask(struct pulls *p, const struct pull_request *request, void (*done)(
 
 void pulls_drop(struct pulls *p, bool (*is_gone)(void *arg))
 {
-	struct pull *pull, *next;
+	struct pull *pull;
 
-	pthread_mutex_lock(&p->lock);
-	for (pull = LIST_FIRST(&p->list); pull; pull = next) {
-		next = LIST_NEXT(pull, next);
-		if (!pull->is_busy && is_gone(pull->arg))
-			complete(p, pull, -ECANCELED);
-	}
-	pthread_mutex_unlock(&p->lock);
+	while ((pull = claim_failed(p, is_gone)))
+		complete(p, pull, -ECANCELED);
 }
 
 int pull_result(const struct pull *pull, const char **ret, size_t *ret_size)
@@ -252,13 +264,13 @@ static int finish(struct pull *pull, uint64_t ended_ns)
 	return report_finish(pull->report, &pull->totals);
 }
 
-/* With the lock. */
+/* With the lock. One that is busy is being failed. */
 static struct pull *find(const struct pulls_report *r, enum pull_state state)
 {
 	struct pull *pull;
 
 	LIST_FOREACH(pull, &r->pulls->list, next)
-	if (pull->by == r && pull->state == state)
+	if (pull->by == r && pull->state == state && !pull->is_busy)
 		break;
 	return pull;
 }
@@ -274,13 +286,6 @@ static struct pull *claim(const struct pulls_report *r, enum pull_state state)
 		pull->is_busy = true;
 	pthread_mutex_unlock(&r->pulls->lock);
 	return pull;
-}
-
-static void complete_claimed(struct pulls *p, struct pull *pull, int err)
-{
-	pthread_mutex_lock(&p->lock);
-	complete(p, pull, err);
-	pthread_mutex_unlock(&p->lock);
 }
 
 static void add_lost(const struct pulls_report *r, const struct totals *totals)
@@ -315,11 +320,11 @@ int pulls_taken(void *arg, struct report *report, const struct totals *totals)
 
 	add_lost(r, totals);
 	while ((pull = claim(r, PULL_ENDS)))
-		complete_claimed(p, pull, finish(pull, pull->ended_ns));
+		complete(p, pull, finish(pull, pull->ended_ns));
 	while ((pull = claim(r, PULL_BEGINS))) {
 		err = begin(pull, &report->context);
 		if (err < 0) {
-			complete_claimed(p, pull, err);
+			complete(p, pull, err);
 			continue;
 		}
 		pthread_mutex_lock(&p->lock);
@@ -336,14 +341,13 @@ static bool is_wanted(struct pull *pull, const struct sample *s)
 {
 	const struct pull_request *q = &pull->request;
 
-	if (pull->state != PULL_RUNS && pull->state != PULL_ENDS)
-		return false;
 	if ((!q->blocked && s->event == DP_EVENT_OFF_CPU) || (q->pid && s->pid != q->pid))
 		return false;
 	return (!q->comm[0] || strcmp(s->comm, q->comm) == 0) &&
-	       (!q->cgroup[0] || cgroup_filter_has(&pull->cgroups, s->pid));
+	       (!q->cgroup[0] || cgroup_filter_has(&pull->cgroups, s));
 }
 
+/* May read /proc. */
 static void add_to(struct pull *pull, const struct sample *s)
 {
 	if (pull->err < 0 || !is_wanted(pull, s))
@@ -352,21 +356,38 @@ static void add_to(struct pull *pull, const struct sample *s)
 	pull->err = report_add(pull->report, s, &pull->totals);
 }
 
+/* Returns the next one that gets samples, which is busy until the call after this; NULL: there is none. */
+static struct pull *next_running(const struct pulls_report *r, struct pull *pull)
+{
+	struct pulls *p = r->pulls;
+
+	pthread_mutex_lock(&p->lock);
+	if (pull) {
+		pull->is_busy = false;
+		pthread_cond_broadcast(&p->rests);
+	}
+	pull = pull ? LIST_NEXT(pull, next) : LIST_FIRST(&p->list);
+	while (pull && (pull->by != r || pull->is_busy ||
+			(pull->state != PULL_RUNS && pull->state != PULL_ENDS)))
+		pull = LIST_NEXT(pull, next);
+	if (pull)
+		pull->is_busy = true;
+	pthread_mutex_unlock(&p->lock);
+	return pull;
+}
+
 static int pulls_add(struct report *report, const struct sample *sample,
 		     const struct totals *totals)
 {
 	struct pulls_report *r = (struct pulls_report *)report;
 	struct sample own = *sample;
 	struct totals out = { 0 };
-	struct pull *pull;
+	struct pull *pull = NULL;
 
 	if (report->streams || !window_cut(r->window, &own, &out))
 		return 0;
-	pthread_mutex_lock(&r->pulls->lock);
-	LIST_FOREACH(pull, &r->pulls->list, next)
-	if (pull->by == r)
+	while ((pull = next_running(r, pull)))
 		add_to(pull, &own);
-	pthread_mutex_unlock(&r->pulls->lock);
 	return 0;
 }
 
@@ -395,8 +416,7 @@ void pulls_report_free(struct report *report, const struct totals *totals)
 	add_lost(r, totals);
 	for (enum pull_state state = PULL_BEGINS; state <= PULL_ENDS; state++)
 		while ((pull = claim(r, state)))
-			complete_claimed(r->pulls, pull,
-					 finish(pull, ended > pull->started_ns ? ended :
-										 pull->started_ns));
+			complete(r->pulls, pull,
+				 finish(pull, ended > pull->started_ns ? ended : pull->started_ns));
 	free(r);
 }

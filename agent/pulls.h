@@ -11,17 +11,12 @@
 #include "report/report.h"
 
 /*
- * Profiles of the next seconds that others have asked for. Each begins and ends at a boundary in the
- * stream of samples (profiler_take()), so that it has all samples of its time and no others. While
- * nobody asks, samples are passed by without work.
+ * On-demand profiles of the next seconds. Each begins and ends at a boundary in the stream of samples
+ * (profiler_take()), so it has all samples of its time and no others. Without requests, samples cost nothing here.
  *
- * Those who ask may be in any thread. The thread of the profiler calls pulls_due() and
- * pulls_plan(); the reports' thread the rest.
+ * Any thread may ask. The profiler's thread calls pulls_due() and pulls_plan(), the reports' thread the rest.
  */
 struct pulls;
-
-/* At most so many at a time. */
-#define PULLS_MAX 8
 
 struct pull_request {
 	uint64_t duration_ns;
@@ -34,19 +29,21 @@ struct pull_request {
 
 struct pull;
 
-/* wake: called, by the thread that asks, when pulls_due() is to be called again. 0 or -ENOMEM. */
+/* wake: called by the asking thread when pulls_due() has changed. 0 or -ENOMEM. */
 int pulls_new(void (*wake)(void *arg), void *arg, struct pulls **ret);
 /*
- * Fails what is asked for, now and until pulls_open(). Waits for a profile that is just being
- * completed: then there is none any more.
+ * Fails all requests, now and until pulls_open(). Returns whether none is left; false: one is being completed,
+ * which takes as long as looking up its names.
  */
+bool pulls_try_close(struct pulls *pulls);
+/* Waits for that one. */
 void pulls_close(struct pulls *pulls);
 void pulls_open(struct pulls *pulls);
 /* Accepts NULL. Returns NULL. */
 struct pulls *pulls_free(struct pulls *pulls);
 
 /*
- * Asks for a profile. Calls done(arg) once, by the reports' thread or in pulls_close(), when it is
+ * Asks for a profile. Calls done(arg) once, by the reports' thread or in pulls_try_close(), when it is
  * complete or has failed. 0; -EBUSY: there are too many; -ESHUTDOWN: closed; -ENOMEM.
  */
 int pulls_ask(struct pulls *pulls, const struct pull_request *request, void (*done)(void *arg),
@@ -57,8 +54,8 @@ int pull_result(const struct pull *pull, const char **ret, size_t *ret_size);
 void pull_free(struct pull *pull);
 
 /*
- * Fails those that nobody waits for any more: is_gone is asked with the argument of done(), under a
- * lock. One that is just being begun or completed goes on.
+ * Fails requests whose client is gone, as is_gone() says for the argument of done(); it is called under a lock. One
+ * that is being begun or completed, or is receiving a sample, stays until the next call.
  */
 void pulls_drop(struct pulls *pulls, bool (*is_gone)(void *arg));
 
@@ -71,8 +68,8 @@ void pulls_report_free(struct report *report, const struct totals *totals);
 /* When the next profile begins or ends: 0: now; UINT64_MAX: none. */
 uint64_t pulls_due(struct pulls *pulls);
 /*
- * Those that are due begin or end at this time, which is that of the report's next pulls_taken(). A
- * pull that begins belongs to that report.
+ * Begins or ends those that are due at this time, the boundary of the report's next pulls_taken(). A pull that
+ * begins belongs to that report.
  */
 void pulls_plan(struct report *report, uint64_t now_ns, uint64_t now_real_ns);
 /* A report_taken_fn: all samples from before that time have been passed. */

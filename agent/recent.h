@@ -5,9 +5,9 @@
 #include "report/report.h"
 
 /*
- * The flame graph of the last minute, for who asks at any time: those of the last intervals, of all
- * runs one after the other, in bounded memory. Names are looked up for it only while somebody looks;
- * before, it has those that cost nothing. Any thread may use it.
+ * The flame graph of the last minute, available at any time: the merged graphs of the last intervals, across runs,
+ * in bounded memory. Names are looked up for it only while clients ask for it; until then it has those that are
+ * known already. Any thread may use it.
  */
 struct recent;
 

@@ -123,8 +123,8 @@ static int find_field(const char *text, size_t at, size_t size, struct relabel_e
 		if (strlen(field_names[i]) == size && memcmp(field_names[i], text + at, size) == 0)
 			return i;
 	return fail(error, at,
-		    "there is no '%.*s' in a rule, but action, source_labels, separator, "
-		    "regex, target_label and replacement",
+		    "unknown word '%.*s'; a rule has action, source_labels, separator, regex, "
+		    "target_label, replacement",
 		    (int)(size < 40 ? size : 40), text + at);
 }
 
@@ -162,7 +162,7 @@ static int parse_action(struct relabel_rule *rule, struct relabel_error *error)
 		i++;
 	if (i == ARRAY_SIZE(actions))
 		return fail(error, rule->at[FIELD_ACTION],
-			    "there is no action '%.20s', but replace, keep, drop, labelmap, "
+			    "unknown action '%.20s'; there are replace, keep, drop, labelmap, "
 			    "labeldrop, labelkeep, lowercase and uppercase",
 			    name);
 	rule->action = (enum action)i;
@@ -389,25 +389,36 @@ static int replace(const struct relabel_rule *rule, const char *source, struct n
 	return is_name(target, strlen(target)) ? named_labels_set(labels, target, replacement) : 0;
 }
 
-static int map_names(const struct relabel_rule *rule, struct named_labels *labels)
+/* Finds the names that match, and what they become, with their values. */
+static int find_mapped(const struct relabel_rule *rule, const struct named_labels *labels,
+		       struct named_labels *ret)
 {
-	size_t n = labels->n;
 	int err = 0;
 
-	/* Labels are only added, or other ones replaced. */
-	for (size_t i = 0; err == 0 && i < n; i++) {
-		_cleanup_free_ char *name = NULL, *copy = NULL;
+	for (size_t i = 0; err == 0 && i < labels->n; i++) {
+		_cleanup_free_ char *name = NULL;
 		struct relabel_match match;
 
 		if (!relabel_pattern_match(&rule->pattern, labels->items[i].name, &match))
 			continue;
 		name = relabel_template_expand(value(rule, FIELD_REPLACEMENT, "$1"), &match);
-		copy = strdup(labels->items[i].value);
-		if (!name || !copy)
+		if (!name)
 			return -ENOMEM;
 		if (is_name(name, strlen(name)))
-			err = named_labels_set(labels, name, copy);
+			err = named_labels_set(ret, name, labels->items[i].value);
 	}
+	return err;
+}
+
+/* In two passes: a label that is added may take the place of another one. */
+static int map_names(const struct relabel_rule *rule, struct named_labels *labels)
+{
+	struct named_labels mapped = { 0 };
+	int err = find_mapped(rule, labels, &mapped);
+
+	for (size_t i = 0; err == 0 && i < mapped.n; i++)
+		err = named_labels_set(labels, mapped.items[i].name, mapped.items[i].value);
+	named_labels_done(&mapped);
 	return err;
 }
 

@@ -13,9 +13,8 @@
  *   source_labels=a,b separator=/ regex=(.*)/x action=replace target_label=c replacement=$1
  *
  * The actions are replace, keep, drop, labelmap, labeldrop, labelkeep, lowercase and uppercase, and
- * the defaults are Prometheus's. A value with spaces is quoted by ' or ". Regular expressions match as a
- * whole, and are POSIX's extended ones with \w \W \s \S \b \B, not RE2's: what means something else in
- * those is refused.
+ * the defaults are Prometheus's. A value with spaces is quoted by ' or ". Regular expressions must match the whole
+ * text. They are POSIX extended ones with \w \W \s \S \b \B, not RE2: syntax with another meaning in RE2 is refused.
  */
 struct relabel {
 	struct relabel_rule **rules;
@@ -34,7 +33,7 @@ void relabel_done(struct relabel *relabel);
 /* Whether both have the same rules, as they were written. Accept NULL. */
 bool relabel_is_same(const struct relabel *a, const struct relabel *b);
 
-/* Whether what they do may depend on the label of this (Prometheus's) name. NULL: no rules. */
+/* Whether the rules' result may depend on the label with this (Prometheus's) name. NULL: no rules. */
 bool relabel_reads(const struct relabel *relabel, const char *name);
 
 /*

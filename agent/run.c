@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/queue.h>
 #include <unistd.h>
 
 #include "agent/pod_names.h"
@@ -18,6 +19,7 @@
 #include "log/log.h"
 #include "loop/loop.h"
 #include "profiler/fetch.h"
+#include "profiler/profiler.h"
 #include "sandbox/cpu_budget.h"
 #include "symbols/debug_server.h"
 
@@ -40,6 +42,15 @@ struct track {
 	struct interval *interval, *next; /* next: while one is replaced */
 	uint64_t ends_ns;
 };
+
+/* An interval that is over, until it has been written. If the run fails before, nobody does that. */
+struct ending {
+	LIST_ENTRY(ending) next;
+	struct run *run;
+	struct interval *interval;
+};
+
+LIST_HEAD(endings, ending);
 
 struct run {
 	const struct run_options *options;
@@ -64,6 +75,7 @@ struct run {
 	pthread_mutex_t lock;  /* protects what follows */
 	struct names *hurried; /* the names, while they may be disabled or requests stopped */
 	struct run_figures figures;
+	struct endings endings;
 };
 
 static void change_state(struct run *r, enum run_state state)
@@ -99,6 +111,8 @@ static int open_profiler(struct run *r)
 	const struct run_options *o = r->options;
 	int err = names_new(&o->names, &r->names);
 
+	if (err == 0)
+		names_set_limits(r->names, o->symbol_memory, o->string_memory);
 	if (err == 0 && !o->names.no_debuginfod)
 		err = fetch_begin_meanwhile(r->names, r->budget, o->fetched);
 	if (err == 0)
@@ -152,9 +166,38 @@ static int start(struct run *r)
 	return err;
 }
 
+/* NULL: memory is short. */
+static struct ending *ending_new(struct run *r, struct interval *interval)
+{
+	struct ending *e = malloc(sizeof(*e));
+
+	if (!e)
+		return NULL;
+	e->run = r;
+	e->interval = interval;
+	pthread_mutex_lock(&r->lock);
+	LIST_INSERT_HEAD(&r->endings, e, next);
+	pthread_mutex_unlock(&r->lock);
+	return e;
+}
+
+/* Leaves the interval. */
+static void ending_free(struct ending *e)
+{
+	struct run *r = e->run;
+
+	pthread_mutex_lock(&r->lock);
+	LIST_REMOVE(e, next);
+	pthread_mutex_unlock(&r->lock);
+	free(e);
+}
+
 static int finish_interval(void *arg, struct report *report, const struct totals *totals)
 {
-	interval_finish(arg, totals);
+	struct ending *e = arg;
+
+	interval_finish(e->interval, totals);
+	ending_free(e);
 	return 0;
 }
 
@@ -162,6 +205,7 @@ static int finish_interval(void *arg, struct report *report, const struct totals
 static int end_interval(struct run *r, size_t i, uint64_t now)
 {
 	struct track *t = &r->tracks[i];
+	struct ending *e;
 	uint64_t time;
 	int err = 0;
 
@@ -171,11 +215,15 @@ static int end_interval(struct run *r, size_t i, uint64_t now)
 		err = new_interval(r, t, &t->next);
 	if (err < 0)
 		return err;
-	err = profiler_take(r->profiler, i, interval_report(t->next), finish_interval, t->interval,
-			    &time);
+	e = ending_new(r, t->interval);
+	if (!e)
+		return -ENOMEM;
+	err = profiler_take(r->profiler, i, interval_report(t->next), finish_interval, e, &time);
 	r->is_busy |= err == -EBUSY;
-	if (err < 0)
+	if (err < 0) {
+		ending_free(e);
 		return err == -EBUSY ? 0 : err;
+	}
 	interval_begin(t->next, time, to_real_ns(time));
 	t->interval = t->next;
 	t->next = NULL;
@@ -215,6 +263,7 @@ static void note_figures(struct run *r, uint64_t now)
 	pthread_mutex_lock(&r->lock);
 	r->figures.totals = *profiler_totals(r->profiler);
 	r->figures.usage = profiler_usage(r->profiler);
+	r->figures.kept = names_kept(r->names);
 	r->figures.turned_ns = now;
 	r->figures.is_on = true;
 	snprintf(r->figures.target, sizeof(r->figures.target), "%s", r->context.target);
@@ -292,8 +341,14 @@ static void set_hurried(struct run *r, struct names *names)
 
 static void done(struct run *r)
 {
+	struct ending *e;
+
 	set_hurried(r, NULL);
 	r->profiler = profiler_free(r->profiler);
+	while ((e = LIST_FIRST(&r->endings))) {
+		interval_free(e->interval);
+		ending_free(e);
+	}
 	for (size_t i = 0; i < RUN_TRACKS; i++) {
 		interval_free(r->tracks[i].interval);
 		interval_free(r->tracks[i].next);
@@ -344,6 +399,7 @@ int run_new(const struct run_options *options, struct run **ret)
 		r->tracks[i].options = &options->tracks[i];
 	r->window.from_ns = r->window.until_ns = UINT64_MAX;
 	pthread_mutex_init(&r->lock, NULL);
+	LIST_INIT(&r->endings);
 	r->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	err = r->wake_fd < 0 ? -errno : 0;
 	if (err == 0 && options->cpu_share > 0)

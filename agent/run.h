@@ -6,7 +6,8 @@
 #include <stdint.h>
 
 #include "agent/interval.h"
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
+#include "profiler/profiler_usage.h"
 #include "symbols/names.h"
 
 struct cpu_budget_counts;
@@ -14,8 +15,8 @@ struct debug_queue_counts;
 struct pulls;
 
 /*
- * A run of the profiler, in a thread of its own, which ends an interval every so often. With other
- * options there is another run: it takes over from this one without a gap (run_take_over()).
+ * A run of the profiler, in its own thread, which divides time into intervals. When options change, a new run takes
+ * over from the old one without a gap (run_take_over()).
  */
 struct run;
 
@@ -27,16 +28,18 @@ struct track_options {
 	bool is_labelled; /* with the labels of processes */
 };
 
+/* For a store, backends, a recent flame graph: in this order. */
 #define RUN_TRACKS 3
 
 struct run_options {
-	struct profiler_options profiler; /* without names, which each run has for itself */
+	struct profiler_options profiler; /* without names: each run has its own */
 	struct names_options names;
 	const char *command_line;
 	/* The rest is the agent's. */
 	struct track_options tracks[RUN_TRACKS];
-	struct pulls *pulls; /* NULL: none */
-	double cpu_share;    /* of a CPU, for helpers; 0: any */
+	struct pulls *pulls;                   /* NULL: none */
+	double cpu_share;                      /* of a CPU, for helpers; 0: any */
+	uint64_t symbol_memory, string_memory; /* names_set_limits() */
 	struct cpu_budget_counts *cpu_counts;
 	struct debug_queue_counts *fetched;
 	struct interval_counts *counts;
@@ -53,6 +56,7 @@ enum run_state {
 struct run_figures {
 	struct totals totals;
 	struct profiler_usage usage;
+	struct names_kept kept;
 	uint64_t turned_ns; /* when the run last did its work, CLOCK_MONOTONIC */
 	bool is_on;         /* has sampled */
 	char target[256], event[128];
@@ -67,13 +71,13 @@ enum run_state run_state(const struct run *run);
 int run_error(const struct run *run);
 struct run_figures run_figures(struct run *run);
 
-/* Its samples count from now on; `before`, which may be NULL, ends where it begins. */
+/* Its samples count from now on, and those of `before` (NULL: none) until then. */
 void run_take_over(struct run *run, struct run *before);
 /* From now on it takes the pulls. */
 void run_serve(struct run *run);
 /* Ends, with the open interval written: RUN_ENDED. */
 void run_end(struct run *run);
-/* Names that are still missing are left out, so that it ends soon. */
+/* Stops looking up names, so that it ends soon. */
 void run_hurry(struct run *run);
 
 /* Waits for the thread. Accepts NULL. Returns NULL. */

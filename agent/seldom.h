@@ -5,13 +5,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What fails again and again, and is to be said now and then; any thread. Zeroed, it is ready. */
+/* A rate limit for a repeated log message. Initialized to zero; thread-safe. */
 struct seldom {
 	_Atomic uint64_t said_ns,
-		unsaid; /* when it was said last, and how often it was not since */
+		unsaid; /* when the message was logged last, and how often it was suppressed since */
 };
 
-/* True if it is to be said: for the first time, or again after that time. Otherwise it is counted. */
+/*
+ * Returns true if the message is due: for the first time, or every_ns after the last; *ret_unsaid: how many were
+ * suppressed. Otherwise counts it as suppressed.
+ */
 bool seldom_may_say(struct seldom *seldom, uint64_t every_ns, uint64_t *ret_unsaid);
 
 #endif

@@ -8,18 +8,23 @@
 
 #include "agent/named_labels.h"
 #include "agent/process_labels.h"
+#include "agent/pyroscope_labels.h"
 #include "agent/relabel.h"
 #include "agent/series_memory.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "deliver/deliver.h"
+#include "report/report.h"
 #include "report/resource_label.h"
 
 /* For each set of labels, so many sources of samples are remembered; then all are forgotten. */
 #define SOURCES 16
 
-/* What makes samples of one profile: the rest of it follows. What no rule reads is 0. */
+/*
+ * The key of a profile's samples, followed by a label set. Fields that no relabel rule reads are zero, so
+ * that they do not split the profile.
+ */
 struct source_key {
 	int64_t pid;
 	char comm[DP_COMM_SIZE + 8];
@@ -34,11 +39,15 @@ struct source {
 	char key[];                /* struct source_key and a label set */
 };
 
-/* What else tells resources apart (otlp_request.h); all zero: nothing. */
+/*
+ * What else tells resources (otlp_request.h) and samples apart, of which Pyroscope makes series, also of
+ * OpenTelemetry's; all zero: nothing.
+ */
 struct set_key {
 	int64_t pid;
+	int64_t state; /* of threads off the CPU */
 	char comm[DP_COMM_SIZE + 8];
-	char thread_name[DP_COMM_SIZE + 8]; /* if it is not told by the pid */
+	char thread_name[DP_COMM_SIZE + 8];
 };
 
 struct series {
@@ -47,7 +56,8 @@ struct series {
 	struct source *sources;
 	struct series_memory *memory, *own_memory;
 	struct label_set *other;
-	struct label_set *own; /* of the last sample */
+	struct label_set *own;   /* of the last sample */
+	struct label_set *event; /* the one of them that tells which event it is of */
 };
 
 static void source_free(struct source *source)
@@ -115,6 +125,8 @@ static int make_other(struct series *s)
 		err = add_labels(s->options, &labels);
 	if (err == 0)
 		err = named_labels_set(&labels, "service.name", SERIES_OTHER);
+	if (!s->options->by_process)
+		pyroscope_labels_bound(&labels);
 	return err == 0 ? put_labels(&labels, NULL, &s->other) : err;
 }
 
@@ -163,6 +175,7 @@ struct series *series_free(struct series *s)
 	series_memory_free(s->own_memory);
 	label_set_free(s->other);
 	label_set_free(s->own);
+	label_set_free(s->event);
 	free(s);
 	return NULL;
 }
@@ -187,8 +200,32 @@ static int split(const struct label_set *from, struct label_set **ret_process,
 	return err;
 }
 
+/* How many labels a profile may have before the backend adds its own. */
+static size_t find_room(const struct series_options *o)
+{
+	return o->by_process                          ? NAMED_LABELS_MAX :
+	       o->n_labels < PYROSCOPE_PROFILE_LABELS ? PYROSCOPE_PROFILE_LABELS - o->n_labels :
+							0;
+}
+
+static bool is_service(const struct label *label)
+{
+	return strcmp(resource_label_plain(label->key), "service.name") == 0;
+}
+
+/* What is no fact. */
+static int add_programs(const struct label *label, struct named_labels *to)
+{
+	int err = process_label_is_fact(label->key);
+
+	return err != 0 ?
+		       (err < 0 ? err : 0) :
+		       named_labels_set_programs(to, resource_label_plain(label->key), label->text);
+}
+
 /* First the facts, as a program may set as many others as there is room for. */
-static int add_process(const struct label_set *process, struct named_labels *to)
+static int add_process(const struct series_options *o, const struct label_set *process,
+		       struct named_labels *to)
 {
 	struct label label;
 	size_t at = 0;
@@ -201,8 +238,10 @@ static int add_process(const struct label_set *process, struct named_labels *to)
 	}
 	at = 0;
 	while (err >= 0 && label_set_next(process, &at, &label))
-		if (label.text)
+		if (label.text && is_service(&label))
 			err = named_labels_set(to, resource_label_plain(label.key), label.text);
+		else if (label.text && pyroscope_labels_count(to) < find_room(o))
+			err = add_programs(&label, to);
 	return err < 0 ? err : 0;
 }
 
@@ -229,12 +268,16 @@ static int find_labels(const struct series *s, const struct sample *sample,
 	if (err == 0)
 		err = add_internal(sample, to);
 	if (err == 0)
-		err = add_process(process, to);
+		err = add_process(o, process, to);
 	if (err == 0)
 		err = relabel_apply(o->all_rules, to, ret_keep);
 	if (err == 0 && *ret_keep)
 		err = add_labels(o, to);
-	return err == 0 && *ret_keep ? relabel_apply(o->own_rules, to, ret_keep) : err;
+	if (err == 0 && *ret_keep)
+		err = relabel_apply(o->own_rules, to, ret_keep);
+	if (!o->by_process)
+		pyroscope_labels_bound(to);
+	return err;
 }
 
 /* Sets what follows of a source. */
@@ -288,7 +331,7 @@ static int find_source(struct series *s, const struct sample *sample,
 	return 0;
 }
 
-/* Numbers of spans are no labels to search for. NULL: none. */
+/* Numbers of spans are no labels to search for, and each event has its own values. NULL: none. */
 static int count_labels(const struct label_set *own, struct label_set **ret)
 {
 	_cleanup_(label_list_done) struct label_list list = { 0 };
@@ -297,9 +340,24 @@ static int count_labels(const struct label_set *own, struct label_set **ret)
 	int err = 0;
 
 	while (err == 0 && label_set_next(own, &at, &label))
-		if (!label_is_of_span(label.key))
+		if (!label_is_of_span(label.key) && strcmp(label.key, REPORT_EVENT) != 0)
 			err = label_list_add(&list, &label);
 	return err == 0 && list.n > 0 ? label_set_new(&list, ret) : err;
+}
+
+/* Also those that keep nothing else. */
+static int keep_event(struct series *s)
+{
+	_cleanup_(label_list_done) struct label_list list = { 0 };
+	struct label label;
+	size_t at = 0;
+	int err = 0;
+
+	s->event = label_set_free(s->event);
+	while (err == 0 && label_set_next(s->own, &at, &label))
+		if (strcmp(label.key, REPORT_EVENT) == 0)
+			err = label_list_add(&list, &label);
+	return err == 0 && list.n > 0 ? label_set_new(&list, &s->event) : err;
 }
 
 /*
@@ -332,7 +390,7 @@ static size_t find_limit_of_names(const struct series *s, const struct label_set
 	size_t max = s->options->max_sets, part = max / SERIES_PARTS;
 	size_t room = part + (kept == SERIES_THREAD ? part / 4 : part / 2);
 
-	return s->options->by_process && n > 0 && n < room ? max - part : 0;
+	return n > 0 && n < room ? max - part : 0;
 }
 
 /*
@@ -345,7 +403,7 @@ static size_t find_limit(const struct series *s, const struct label_set *service
 	size_t max = s->options->max_sets, part = max / SERIES_PARTS,
 	       n = series_memory_of(s->memory, service);
 
-	if (!own && (n == 0 || !s->options->by_process))
+	if (!own && n == 0)
 		return max;
 	return n == 0 || n < part ? max - part : 0;
 }
@@ -356,13 +414,14 @@ static int try_set(struct series *s, const struct set_key *key, const struct sou
 		   struct series_sample *ret)
 {
 	const struct label_set *profile = kept == SERIES_ALL ? source->profile : source->service;
-	bool counts = kept != SERIES_SERVICE && (s->options->by_process || own), has_set = false;
-	int err = use_set(s, key, profile, own, counts ? source->service : NULL, limit, &has_set);
+	const struct label_set *service = kept == SERIES_SERVICE ? NULL : source->service;
+	bool has_set = false;
+	int err = use_set(s, key, profile, own, service, limit, &has_set);
 
 	if (err < 0 || !has_set)
 		return err;
 	*ret = (struct series_sample){ .profile = profile,
-				       .sample = kept == SERIES_ALL ? s->own : NULL,
+				       .sample = kept == SERIES_ALL ? s->own : s->event,
 				       .kept = kept };
 	return 0;
 }
@@ -372,14 +431,15 @@ static int find_set(struct series *s, const struct sample *sample, const struct 
 		    struct series_sample *ret)
 {
 	_cleanup_(label_set_freep) struct label_set *own = NULL;
-	struct set_key key = { 0 };
+	struct set_key key = { .pid = s->options->by_process ? sample->pid : 0,
+			       .state = sample->event == DP_EVENT_OFF_CPU ? 1 + sample->state : 0 };
 	int err = count_labels(s->own, &own);
 
-	*ret = (struct series_sample){ .profile = s->other, .kept = SERIES_NOTHING };
-	if (s->options->by_process) {
-		key.pid = sample->pid;
-		snprintf(key.comm, sizeof(key.comm), "%s", sample->comm);
-	}
+	snprintf(key.comm, sizeof(key.comm), "%s", sample->comm);
+	snprintf(key.thread_name, sizeof(key.thread_name), "%s", sample->thread_name);
+	*ret = (struct series_sample){ .profile = s->other,
+				       .sample = s->event,
+				       .kept = SERIES_NOTHING };
 	for (enum series_kept kept = SERIES_ALL;
 	     err == 0 && ret->kept == SERIES_NOTHING && kept < SERIES_NOTHING; kept++) {
 		size_t limit = kept == SERIES_ALL ? find_limit(s, source->service, own) :
@@ -387,13 +447,8 @@ static int find_set(struct series *s, const struct sample *sample, const struct 
 						    s->options->max_sets :
 						    find_limit_of_names(s, source->service, kept);
 
-		/* Without processes, these are the service's own. */
-		if (!s->options->by_process && (kept == SERIES_THREAD || kept == SERIES_COMM))
-			continue;
 		if (kept == SERIES_THREAD) {
-			key.pid = 0;
-			snprintf(key.thread_name, sizeof(key.thread_name), "%s",
-				 sample->thread_name);
+			key.pid = key.state = 0;
 		} else if (kept == SERIES_COMM) {
 			memset(key.thread_name, 0, sizeof(key.thread_name));
 		} else if (kept == SERIES_SERVICE) {
@@ -401,6 +456,17 @@ static int find_set(struct series *s, const struct sample *sample, const struct 
 		}
 		err = try_set(s, &key, source, kept == SERIES_ALL ? own : NULL, limit, kept, ret);
 	}
+	return err;
+}
+
+/* The labels of the sample as Pyroscope gets them. */
+static int make_valid(struct series *s, const struct source *source)
+{
+	struct label_set *made;
+	int err = pyroscope_labels_make(s->own, source->profile, &made);
+
+	label_set_free(s->own);
+	s->own = err == 0 ? made : NULL;
 	return err;
 }
 
@@ -417,5 +483,9 @@ int series_find(struct series *s, const struct sample *sample, struct series_sam
 	*ret = (struct series_sample){ .is_dropped = err == 0 && !source->profile };
 	if (err < 0 || ret->is_dropped)
 		return err;
-	return find_set(s, sample, source, ret);
+	if (!s->options->by_process)
+		err = make_valid(s, source);
+	if (err == 0)
+		err = keep_event(s);
+	return err == 0 ? find_set(s, sample, source, ret) : err;
 }

@@ -17,18 +17,18 @@ struct series_memory;
  * Which profile of a backend a sample goes to: the labels of that profile, from those of the sample's
  * process, the rules for all backends, what the backend adds, and its own rules. Rules also see
  * __meta_process_comm, __meta_process_pid, __meta_thread_name, __meta_process_cgroup and
- * __meta_process_exe. A backend keeps something for each set of labels that it gets, so the number of
- * sets that it has got lately is limited (series_memory.h): beyond it, samples lose their own labels and
- * their process, then the thread's name, the process's name, and if there is no room for their service
- * alone, they are of SERIES_OTHER. A service gets at most one of SERIES_PARTS parts for all that, half
- * a part more for names, and one part is left to the first of each service.
+ * __meta_process_exe. Each distinct set of labels costs a backend memory, so the number of recent sets is limited
+ * (series_memory.h). Beyond it, samples lose first their own labels, state and process, then the thread's name, then
+ * the process's name; without room for the service's set alone, they go to SERIES_OTHER. Of SERIES_PARTS parts of
+ * the room, one service gets at most one, and half a part more for names; one part is reserved for the first set of
+ * each service.
  */
 struct series;
 
 #define SERIES_OTHER "other"
 #define SERIES_PARTS 4
 
-/* What a sample keeps, besides its service; more of it first. */
+/* What a sample keeps besides its service, from all to nothing. */
 enum series_kept {
 	SERIES_ALL,
 	SERIES_THREAD,
@@ -47,7 +47,10 @@ struct series_options {
 	const struct deliver_label *labels; /* added to all */
 	size_t n_labels;
 	const struct relabel *all_rules, *own_rules; /* NULL: none */
-	/* Each process has profiles of its own (OTLP), with facts about it. */
+	/*
+	 * Each process has profiles of its own, with facts about it, and any labels (OTLP). Otherwise they
+	 * are Pyroscope's (pyroscope_labels.h).
+	 */
 	bool by_process;
 	size_t max_sets;              /* of labels */
 	struct series_memory *memory; /* the backend's; NULL: only of this series */
@@ -55,11 +58,12 @@ struct series_options {
 };
 
 struct series_sample {
-	bool is_dropped;       /* by a rule; the rest is not set */
-	enum series_kept kept; /* THREAD and COMM only by_process */
-	/* Of the profile. An empty text: it lacks a label that it would have otherwise. */
+	bool is_dropped; /* by a rule; the rest is not set */
+	enum series_kept kept;
+	/* Of the profile. An empty text removes a label that it would have otherwise. */
 	const struct label_set *profile;
-	const struct label_set *sample; /* the other labels of the sample; NULL: none */
+	/* The sample's other labels; that of its event is always kept. NULL: none */
+	const struct label_set *sample;
 };
 
 /* The options must outlive it. 0 or -ENOMEM. */

@@ -9,12 +9,11 @@
 struct label_set;
 
 /*
- * The sets of labels that a backend has got lately, over all intervals: of each the backend keeps an
- * index, so that a limit for one interval alone would not bound what it has to keep. What is in use
- * stays, whatever comes; a set without samples for SERIES_MEMORY_NS makes room for another one, as
- * backends count a series as active for about as long. So a machine whose containers live for a minute
- * costs a backend at most the limit of new sets in that time, and a service that goes on is told apart
- * sooner or later. Nothing of it survives the process. Any thread.
+ * The sets of labels that a backend has received recently, across intervals. The backend keeps an index of each
+ * set, so a limit per interval would not bound its memory. Sets in use are never evicted; a set without samples for
+ * SERIES_MEMORY_NS is, because backends count a series as active for about as long. So short-lived containers cost
+ * a backend at most the limit of new sets in that time, and a long-lived service eventually gets its own set. Not
+ * persistent. Any thread.
  */
 struct series_memory;
 
@@ -32,7 +31,7 @@ void series_memory_forget(struct series_memory *memory, uint64_t now_ns);
 struct series_set {
 	const void *bytes;
 	size_t size;
-	const struct label_set *service; /* of whose sets it is one; NULL: of none's */
+	const struct label_set *service; /* that it counts against; NULL: none */
 };
 
 /*

@@ -3,26 +3,27 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/un.h>
 
 #include "agent/address.h"
 #include "agent/http_library.h"
 #include "agent/pulls.h"
 #include "agent/recent.h"
 #include "base/cleanup.h"
+#include "base/secret.h"
 #include "base/signals.h"
+#include "limits/limits.h"
 #include "log/log.h"
 
 #define TOKEN_MAX 512
 #define CONNECTIONS 64
 #define IDLE_SECONDS 60
 #define SECONDS_DEFAULT 30
-#define SECONDS_MAX 3600
 #define BEARER "Bearer "
 #define PPROF "pprof"
 #define PICTURE "svg"
@@ -33,6 +34,7 @@ struct server {
 	struct server_options options;
 	char *where, *token_file; /* the strings in them */
 	struct address address;
+	struct unix_listener listener;
 	char token[TOKEN_MAX]; /* "": none */
 	struct MHD_Daemon *daemon;
 };
@@ -43,28 +45,16 @@ struct request {
 	int fd;           /* its socket; -1: not known */
 	bool has_interim; /* it knows interim responses */
 	bool is_probed;   /* has got one */
+	bool is_settled;  /* the library knows that it is complete */
 	struct pull *pull;
 	bool is_picture;
 	int err; /* of asking for it */
 };
 
-/* 0 or a negative errno; -ENODATA: the first line is empty. */
-static int read_first_line(const char *path, char ret[TOKEN_MAX])
-{
-	_cleanup_fclose_ FILE *file = fopen(path, "re");
-
-	if (!file)
-		return -errno;
-	if (!fgets(ret, TOKEN_MAX, file))
-		return ferror(file) ? -EIO : -ENODATA;
-	ret[strcspn(ret, "\r\n")] = '\0';
-	return ret[0] ? 0 : -ENODATA;
-}
-
 static int read_token(struct server *s)
 {
 	const char *path = s->options.token_file;
-	int err = path ? read_first_line(path, s->token) : 0;
+	int err = path ? secret_read_line(path, s->token, sizeof(s->token)) : 0;
 
 	if (err < 0 && !s->options.is_again)
 		log_error("cannot read the token in %s: %s", path,
@@ -201,7 +191,7 @@ static const char *read_request(struct MHD_Connection *connection, struct pull_r
 {
 	long seconds = SECONDS_DEFAULT, pid = 0;
 
-	if (!read_number(connection, "seconds", SECONDS_MAX, &seconds))
+	if (!read_number(connection, "seconds", PULLS_MAX_SECONDS, &seconds))
 		return "seconds= takes a whole number from 1 to 3600\n";
 	if (!read_number(connection, "pid", INT32_MAX, &pid))
 		return "pid= takes the number of a process\n";
@@ -288,6 +278,14 @@ static enum MHD_Result ask(struct server *s, struct request *request, struct pul
 
 	if (wrong)
 		return refuse(connection, MHD_HTTP_BAD_REQUEST, wrong);
+	/*
+	 * A connection that was last read from is read from again when it is resumed, and closed if its client
+	 * has closed its sending side. Without an answer, the library asks again at once, and reads no more.
+	 */
+	if (!request->is_settled) {
+		request->is_settled = true;
+		return MHD_YES;
+	}
 	request->is_picture = strcmp(wanted.format, PICTURE) == 0;
 	keep_alive(request->fd);
 	mhd.suspend_connection(connection);
@@ -309,7 +307,7 @@ static enum MHD_Result reply_error(struct MHD_Connection *connection, int err)
 		return refuse(connection, MHD_HTTP_NOT_FOUND, "CPU time is not sampled\n");
 	case -ECANCELED:
 	case -ESHUTDOWN:
-		return refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "the agent ends\n");
+		return refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "the agent is stopping\n");
 	}
 	return refuse(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, strerror(-err));
 }
@@ -336,8 +334,7 @@ static enum MHD_Result reply_recent(struct server *s, struct MHD_Connection *con
 	int err;
 
 	if (argument(connection, "pid") || argument(connection, "cgroup"))
-		return refuse(connection, MHD_HTTP_BAD_REQUEST,
-			      "pid= and cgroup= take seconds=, too\n");
+		return refuse(connection, MHD_HTTP_BAD_REQUEST, "pid= and cgroup= need seconds=\n");
 	to = open_memstream(&text, &size);
 	if (!to)
 		return MHD_NO;
@@ -373,8 +370,8 @@ static enum MHD_Result answer(struct server *s, struct request *request, const c
 	if (strcmp(url, "/healthz") == 0)
 		return reply_health(s, connection);
 	return refuse(connection, MHD_HTTP_NOT_FOUND,
-		      "there are /debug/pprof/profile, /debug/pprof/fgprof, /flame-graph, "
-		      "/metrics, /healthz and /status\n");
+		      "not found; try /debug/pprof/profile, /debug/pprof/fgprof, /flame-graph, "
+		      "/metrics, /healthz or /status\n");
 }
 
 static int socket_of(struct MHD_Connection *connection)
@@ -465,7 +462,7 @@ static int open_socket(struct server *s)
 		log_detail("try:  --pull-token-file FILE, or --pull 127.0.0.1:PORT");
 		return -EACCES;
 	}
-	fd = address_listen(&s->address);
+	fd = address_listen(&s->address, &s->listener);
 	if (fd < 0 && !s->options.is_again)
 		log_error("cannot listen at %s: %s", where, strerror(-fd));
 	return fd;
@@ -484,6 +481,7 @@ static void free_server(struct server *s)
 {
 	free(s->where);
 	free(s->token_file);
+	explicit_bzero(s->token, sizeof(s->token));
 	free(s);
 }
 
@@ -499,6 +497,7 @@ int server_open(const struct server_options *options, struct server **ret)
 	fd = err < 0 ? err : open_socket(s);
 	err = fd < 0 ? fd : start(s, fd);
 	if (fd >= 0 && err < 0) {
+		unix_listener_remove(&s->listener);
 		close(fd);
 		log_error("cannot listen at %s: %s", options->address,
 			  err == -ENOSYS ? HTTP_LIBRARY_SONAME
@@ -516,7 +515,7 @@ int server_open(const struct server_options *options, struct server **ret)
 bool server_has_token(const struct server *s, const char *token_file)
 {
 	char token[TOKEN_MAX] = "";
-	int err = token_file ? read_first_line(token_file, token) : 0;
+	int err = token_file ? secret_read_line(token_file, token, sizeof(token)) : 0;
 	bool is_same = err == 0 && is_equal(token, s->token);
 
 	explicit_bzero(token, sizeof(token));
@@ -532,9 +531,8 @@ struct server *server_close(struct server *s)
 {
 	if (!s)
 		return NULL;
+	unix_listener_remove(&s->listener);
 	mhd.stop_daemon(s->daemon);
-	if (s->address.socket.ss_family == AF_UNIX)
-		unlink(((struct sockaddr_un *)&s->address.socket)->sun_path);
 	free_server(s);
 	return NULL;
 }

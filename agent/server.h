@@ -22,9 +22,10 @@ struct recent;
 struct server;
 
 struct server_options {
-	const char *address;    /* address.h */
-	const char *token_file; /* the first line of it is what requests have to know; NULL: none */
-	bool is_again;          /* what may pass was logged before */
+	const char *address; /* address.h */
+	const char
+		*token_file; /* its first line is the token that requests must have; NULL: none */
+	bool is_again;       /* a retry: temporary errors have been logged already */
 	struct pulls *pulls;
 	struct recent *recent;
 	void (*figures)(void *arg, struct figures *ret); /* called by the server's thread */
@@ -38,7 +39,7 @@ struct server_options {
 int server_open(const struct server_options *options, struct server **ret);
 /* As given. */
 const struct server_options *server_options(const struct server *server);
-/* Whether it asks for what is in that file now; NULL: for nothing. */
+/* Whether its token is the one now in that file; NULL: whether it has none. */
 bool server_has_token(const struct server *server, const char *token_file);
 /* Gives up the profiles of clients that have gone. Accepts NULL. */
 void server_look(struct server *server);

@@ -86,6 +86,19 @@ static void put_outcomes(const struct totals *t, FILE *to)
 	fputs("</table>\n", to);
 }
 
+static void put_programs(const struct run_stats *programs, FILE *to)
+{
+	fputs("<tr><th>runs of BPF programs, which walk stacks</th><td>", to);
+	if (programs->runs > 0)
+		fprintf(to, "%.1f \302\265s each, %.2f s</td></tr>\n",
+			(double)programs->time_ns / 1e3 / (double)programs->runs,
+			(double)programs->time_ns / 1e9);
+	else if (programs->is_counting)
+		fputs("none yet</td></tr>\n", to);
+	else
+		fputs("not measured, as the sysctl kernel.bpf_stats_enabled is 0</td></tr>\n", to);
+}
+
 static void put_costs(const struct figures *f, FILE *to)
 {
 	struct own_use own, helpers;
@@ -102,11 +115,16 @@ static void put_costs(const struct figures *f, FILE *to)
 			(double)f->helpers_waited_ns / 1e9);
 	if (f->fetched)
 		put_number(to, "debug files from servers", f->fetched->found);
+	put_programs(&f->run.usage.programs, to);
 	put_mib(to, "private memory", own.private_bytes);
 	put_mib(to, "private memory of helpers", helpers.private_bytes);
 	put_mib(to, "tables in the kernel", f->run.usage.table_bytes);
 	put_mib(to, "their limit", f->run.usage.table_limit);
 	put_number(to, "tables evicted for lack of room", f->run.usage.tables_evicted);
+	put_mib(to, "symbols", f->run.kept.symbols);
+	put_mib(to, "their names", f->run.kept.strings);
+	put_number(to, "binaries of which these were freed for lack of room",
+		   f->run.kept.n_forgotten);
 	fputs("</table>\n", to);
 }
 
@@ -119,7 +137,7 @@ static void put_files(const struct figures *f, FILE *to)
 		put_number(to, "recordings in the store", f->store.n);
 		put_mib(to, "their size", f->store.size);
 		put_number(to, "old ones removed", f->store.n_removed);
-		put_number(to, "half written ones of a killed agent, removed", f->store.n_cleaned);
+		put_number(to, "incomplete ones of a killed agent, removed", f->store.n_cleaned);
 	}
 	put_error(to, "last error of the store", f->store_failed_real_ns, strerror(-f->store_err));
 	put_number(to, "processes that ended before their cgroup was read",

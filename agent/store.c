@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/store.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -17,6 +16,7 @@
 #include "agent/seldom.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/directory.h"
 #include "log/clock.h"
 #include "log/log.h"
 
@@ -119,21 +119,20 @@ static int look_at(struct store *s, const char *name, uint64_t *size_cleaned)
 
 static int look_around(struct store *s)
 {
-	_cleanup_closedir_ DIR *dir = NULL;
-	int fd = openat(s->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
+	_cleanup_closedir_ DIR *dir = directory_open_at(s->fd, ".", 0);
+	const struct dirent *entry;
 	uint64_t size_cleaned = 0;
-	struct dirent *entry;
+	int err = 0;
 
-	dir = fd < 0 ? NULL : fdopendir(fd);
 	if (!dir)
 		return -errno;
-	while (err == 0 && (entry = readdir(dir)))
+	while (err == 0 && (entry = directory_next(dir, &err)))
 		err = look_at(s, entry->d_name, &size_cleaned);
 	if (s->n_kept > 0)
 		qsort(s->kept, s->n_kept, sizeof(*s->kept), compare_names);
 	if (s->state.n_cleaned > 0)
 		log_warning("the last run ended abnormally: its last interval is lost "
-			    "(%" PRIu64 " half written files, %" PRIu64 " bytes, removed from %s)",
+			    "(%" PRIu64 " incomplete files, %" PRIu64 " bytes, removed from %s)",
 			    s->state.n_cleaned, size_cleaned, s->path);
 	return err;
 }
@@ -198,7 +197,8 @@ static void say_removals(struct store *s)
 {
 	if (s->state.n_removed == s->n_said || !may_say(&s->removals))
 		return;
-	log_info("removed %" PRIu64 " old recordings from %s, as --store-size and --store-age say "
+	log_info("removed %" PRIu64
+		 " old recordings from %s, because of --store-size and --store-age "
 		 "(%" PRIu64 " so far, %" PRIu64 " bytes)",
 		 s->state.n_removed - s->n_said, s->path, s->state.n_removed,
 		 s->state.size_removed);
@@ -237,7 +237,8 @@ static void make_room(struct store *s, uint64_t now_real_ns)
 		if (!remove_kept(s, &s->kept[i]))
 			s->kept[n++] = s->kept[i];
 	}
-	memmove(s->kept + n, s->kept + i, (s->n_kept - i) * sizeof(*s->kept));
+	if (s->n_kept > i)
+		memmove(s->kept + n, s->kept + i, (s->n_kept - i) * sizeof(*s->kept));
 	s->n_kept -= i - n;
 	say_removals(s);
 }
@@ -387,6 +388,9 @@ int store_end(struct store *s, struct store_file *file, uint64_t started_real_ns
 	file->to = NULL;
 	pthread_mutex_lock(&s->lock);
 	err = keep(s, name, &st);
+	/* It would neither count nor ever be removed. */
+	if (err < 0)
+		unlinkat(s->fd, name, 0);
 	if (s->n_kept > 1 &&
 	    s->kept[s->n_kept - 2].ended_real_ns > s->kept[s->n_kept - 1].ended_real_ns)
 		bound_times(s, s->kept[s->n_kept - 1].ended_real_ns);

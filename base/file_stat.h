@@ -10,9 +10,8 @@
 #include <sys/sysmacros.h>
 
 /*
- * What fstat() says of an open file, without waiting for others: of one that a server has, what it
- * has told this kernel last (AT_STATX_DONT_SYNC). Device, inode, type, owner, size, blocks and times alone. 0
- * or a negative errno.
+ * As fstat(), but never waits for a file server: returns what it last told the kernel (AT_STATX_DONT_SYNC). Sets
+ * only device, inode, type, owner, size, blocks and times. 0 or a negative errno.
  */
 static inline int file_stat(int fd, struct stat *ret)
 {
@@ -24,6 +23,7 @@ static inline int file_stat(int fd, struct stat *ret)
 	ret->st_dev = makedev(st.stx_dev_major, st.stx_dev_minor);
 	ret->st_ino = st.stx_ino;
 	ret->st_mode = st.stx_mode;
+	ret->st_nlink = st.stx_nlink;
 	ret->st_uid = st.stx_uid;
 	ret->st_size = (off_t)st.stx_size;
 	ret->st_blocks = (blkcnt_t)st.stx_blocks;

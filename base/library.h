@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 /*
- * A library that is loaded when it is first needed: with all that it needs itself, it would take
- * longer to load than starting a profile, and each helper would load it, too (sandbox/helper.h).
+ * A library that is loaded when first needed: loading it with its dependencies takes longer than starting a profile,
+ * and each helper would load it, too (sandbox/helper.h).
  */
 
 /* A function's name, and where the pointer to it is in a struct of such pointers. */

@@ -85,6 +85,18 @@ static inline void text_make_plain(char *text)
 	}
 }
 
+static inline bool text_is_plain(const char *text)
+{
+	for (uint32_t c; *text;) {
+		size_t size = text_character(text, &c);
+
+		if (size == 0 || text_is_control(c))
+			return false;
+		text += size;
+	}
+	return true;
+}
+
 /* Prints a plain copy. */
 static inline void text_print_plain(FILE *to, const char *text)
 {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `dwarfprof agent` costs in user space: CPU time and memory of all its processes.
 
-usage: bench/agent.py BUILD RESULTS [-s SECONDS] [--settle SECONDS] [-F HZ] [--starts N] [--threads] [SITUATION...]
+usage: bench/agent.py BUILD RESULTS [-s SECONDS] [--settle SECONDS] [-F HZ] [--starts N] [--threads] [--judge] [--write] [SITUATION...]
 
 SITUATION is idle (nothing is started here), busy (a program on each CPU that lasts), churn (N of 200
 programs are started per second, 50) or containers (as churn, each in a cgroup that is made for it and
@@ -10,8 +10,9 @@ removed after it, by 1,000 names of containers). In each, an agent profiles all 
 Measured are its first 20 seconds, and SECONDS (60) from when it has run for SETTLE (60). CPU time is that
 of the agent's cgroup, so that helpers that have ended count; memory, looked at each minute, is Pss_Anon
 of smaps_rollup, in which a page that several share counts once; maps are memlock of fdinfo. A machine has
-other processes: samples and process starts of the time stand beside it. --threads: which threads and
-helpers use it. RESULTS/agent.json gets all of it. Needs root, and cgroup v2.
+other processes: samples, and processes and threads that were made, stand beside it. --threads: which
+threads and helpers use it. --judge: exit 1 if it is more than LIMITS, on a machine that does nothing else.
+RESULTS/agent.json gets all of it; with --write, docs/BENCHMARKS.md a table. Needs root, and cgroup v2.
 """
 import argparse
 import collections
@@ -21,6 +22,7 @@ import os
 import re
 import signal
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -38,7 +40,17 @@ MEMORY_EVERY = 60
 PROGRAMS = 200
 CONTAINERS = 1000
 
-Look = collections.namedtuple("Look", "time cpu samples starts threads")
+PAGE = os.path.join(machine.figures.ROOT, "docs/BENCHMARKS.md")
+COMMAND = "bench/agent.py"
+
+# What --judge allows. Of an hour, memory is flat if the last quarter, after SETTLED, is FLAT above the first.
+IDLE_SHARE = 0.001  # of a CPU
+START_SHARE, PER_START = 0.002, 100e-6  # of a CPU, and CPU seconds for each program that is started here
+PRIVATE_KIB, MAP_KIB = 64 << 10, 64 << 10
+SETTLED, FLAT = 600, 0.05
+MIN_STARTED = 0.9  # of what was asked for
+
+Look = collections.namedtuple("Look", "time cpu samples started clones threads")
 
 
 def cgroup_mount():
@@ -102,13 +114,15 @@ def thread_ns(pids):
     return times
 
 
-def process_starts():
+def clones():
+    """Processes and threads that were made."""
     return int(re.search(r"^processes (\d+)", profilers.read("/proc/stat"), re.M)[1])
 
 
 class Agent:
-    def __init__(self, build, directory, hz, cgroup):
+    def __init__(self, build, directory, hz, cgroup, starts=None):
         self.cgroup = cgroup
+        self.starts = starts
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             self.address = f"127.0.0.1:{s.getsockname()[1]}"
@@ -136,7 +150,8 @@ class Agent:
             samples = self.samples()
         except OSError:  # it does not answer yet
             samples = 0
-        return Look(time.monotonic(), self.cgroup.cpu_seconds(), samples, process_starts(), thread_ns(self.cgroup.pids()))
+        started = self.starts.started if self.starts else 0
+        return Look(time.monotonic(), self.cgroup.cpu_seconds(), samples, started, clones(), thread_ns(self.cgroup.pids()))
 
     def memory(self):
         pids = self.cgroup.pids()
@@ -146,31 +161,32 @@ class Agent:
 
 
 @contextlib.contextmanager
-def situation(name, build, directory, starts):
+def situation(name, build, directory, per_second):
+    """Yields what starts programs, or None."""
+    starts = None
     with contextlib.ExitStack() as stack:
         for cpu in range(os.cpu_count() if name == "busy" else 0):
             target = stack.enter_context(workloads.Target(build, directory, "nofp", "chain", 20))
             os.sched_setaffinity(target.pid, {cpu})
         if name in ("churn", "containers"):
-            containers = churn.Containers(cgroup_mount(), CONTAINERS) if name == "containers" else None
-            thread = churn.Starts([program for program, _ in churn.make(build, directory, PROGRAMS)], starts, containers)
-            thread.start()
-            stack.callback(thread.join)
-            stack.callback(setattr, thread, "is_over", True)
-        yield
+            programs = [program for program, _ in churn.make(build, directory, PROGRAMS)]
+            starts = churn.Starts(build, programs, per_second, CONTAINERS if name == "containers" else 0, cgroup_mount())
+            stack.callback(starts.end)
+        yield starts
 
 
 def between(before, after):
     """CPU time, and what there was to do, of a time."""
     return {"seconds": after.time - before.time, "cpu_seconds": after.cpu - before.cpu,
             "percent": 100 * (after.cpu - before.cpu) / (after.time - before.time),
-            "samples": after.samples - before.samples, "process_starts": after.starts - before.starts,
+            "samples": after.samples - before.samples, "started": after.started - before.started,
+            "clones": after.clones - before.clones,
             "threads_ms": {name: ns / 1e6 for name, ns in (after.threads - before.threads).most_common()}}
 
 
 def measure(args, name):
-    with tempfile.TemporaryDirectory() as directory, situation(name, args.build, directory, args.starts), \
-            Cgroup() as cgroup, Agent(args.build, directory, args.freq, cgroup) as agent:
+    with tempfile.TemporaryDirectory() as directory, situation(name, args.build, directory, args.starts) as starts, \
+            Cgroup() as cgroup, Agent(args.build, directory, args.freq, cgroup, starts) as agent:
         looks = [agent.look()]
         for seconds in START, max(args.settle - START, 0):
             time.sleep(seconds)
@@ -187,13 +203,55 @@ def show(name, result, threads):
     for phase in "start", "steady":
         r = result[phase]
         print(f"{name:10} {phase:6} {r['percent']:6.2f} % of a CPU: {r['cpu_seconds']:.2f} s in {r['seconds']:.0f} s, "
-              f"{r['samples']} samples, {r['process_starts']} process starts", flush=True)
+              f"{r['samples']} samples, {r['started']} programs started, {r['clones']} processes and threads in all", flush=True)
         for thread, ms in r["threads_ms"].items() if threads else ():
             print(f"  {ms:8.1f} ms {thread}")
     memory = result["memory"]
     for what in "private_kib", "helpers_kib", "map_kib", "processes":
         values = [m[what] for m in memory]
         print(f"{name:10} {what:11} {values[0]} at first, {min(values)} to {max(values)}, {values[-1]} in the end", flush=True)
+
+
+def growth(memory):
+    """Private memory of the last quarter of the looks after SETTLED over that of the first; None for less than an hour's."""
+    values = [look["private_kib"] for look in memory[SETTLED // MEMORY_EVERY:]]
+    quarter = len(values) // 4
+    if len(memory) * MEMORY_EVERY < 3600:
+        return None
+    return statistics.median(values[-quarter:]) / statistics.median(values[:quarter]) - 1
+
+
+def judge(name, result, starts):
+    """What is too much."""
+    steady, memory = result["steady"], result["memory"]
+    allowed = IDLE_SHARE * steady["seconds"] if name == "idle" else \
+        START_SHARE * steady["seconds"] + PER_START * steady["started"]
+    if name != "busy" and steady["cpu_seconds"] > allowed:
+        yield f"{steady['cpu_seconds']:.2f} s of CPU time, allowed are {allowed:.2f}"
+    for what, most in ("private_kib", PRIVATE_KIB), ("map_kib", MAP_KIB):
+        if (found := max(look[what] for look in memory)) > most:
+            yield f"{what} {found}, allowed are {most}"
+    if (share := growth(memory)) is not None and share > FLAT:
+        yield f"private memory grows by {100 * share:.1f} %"
+    if name in ("churn", "containers") and steady["started"] < MIN_STARTED * starts * steady["seconds"]:
+        yield "too few programs were started, the machine is too busy"
+    if not steady["samples"] and name != "idle":
+        yield "no samples"
+
+
+def row(name, result):
+    """Of the page's table."""
+    steady, memory = result["steady"], result["memory"]
+    per_start = f"{1e6 * steady['cpu_seconds'] / steady['started']:.0f} µs" if steady["started"] else "–"
+    private = [look["private_kib"] / 1024 for look in memory]
+    return [name, f"{steady['seconds'] / 60:.0f}", f"{steady['started']:,}", f"{steady['samples']:,}", f"{steady['percent']:.2f} %", per_start,
+            f"{min(private):.0f}–{max(private):.0f}", f"{max(look['map_kib'] for look in memory) / 1024:.0f}"]
+
+
+def write_page(results):
+    head = ["machine", "minutes", "programs started", "samples", "CPU, of one", "per start", "private MiB", "maps, MiB"]
+    text = machine.figures.table(head, [row(name, result) for name, result in results.items()])
+    machine.figures.write(PAGE, COMMAND, f"\n{text}\n{machine.figures.origin()}")
 
 
 def main():
@@ -205,14 +263,22 @@ def main():
     parser.add_argument("-F", "--freq", type=int, default=19)
     parser.add_argument("--starts", type=int, default=50)
     parser.add_argument("--threads", action="store_true")
+    parser.add_argument("--judge", action="store_true")
+    parser.add_argument("--write", action="store_true")
     parser.add_argument("situations", nargs="*", default=SITUATIONS)
     args = parser.parse_intermixed_args()
-    results = {}
+    results, wrong = {}, []
     for name in args.situations:
         results[name] = measure(args, name)
         show(name, results[name], args.threads)
-    machine.write(args.results, "agent", hz=args.freq, situations=results)
+        wrong += [f"{name}: {what}" for what in judge(name, results[name], args.starts)] if args.judge else []
+    machine.write(args.results, "agent", hz=args.freq, starts=args.starts, situations=results)
+    if args.write:
+        write_page(results)
+    for what in wrong:
+        print("wrong:", what)
+    return int(bool(wrong))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What --alloc costs a program beside heaptrack, printed as a table. Needs root, and heaptrack.
+"""What --alloc costs a program beside heaptrack, as a table. Needs root; `ci/setup bench` has heaptrack.
 
-usage: bench/alloc_cost.py DWARFPROF ALLOCATING [N]
+usage: bench/alloc_cost.py [--write] BUILD [N]
 
 Nanoseconds of a malloc() and its free() together, above those of the program alone: by the clock, and of its
-thread's CPU time; what the profiler lost. ALLOCATING is build/bench/allocating.
+thread's CPU time; what the profiler lost. --write: into docs/BENCHMARKS.md.
 """
+import argparse
 import os
 import re
 import signal
@@ -15,9 +16,12 @@ import subprocess
 import sys
 import tempfile
 
+import machine
+
+PAGE, COMMAND = os.path.join(machine.figures.ROOT, "docs/BENCHMARKS.md"), "bench/alloc_cost.py"
 ROUNDS = 7
 SIZE, DEPTH = 100, 20
-KINDS = (("each", ["--alloc=1"]), ("a sample in 4 KiB", ["--alloc=4K"]), ("a sample in 512 KiB", ["--alloc=512K"]))
+KINDS = "1", "4K", "512K"
 
 
 def measure(command, n, before=None):
@@ -51,19 +55,26 @@ def attach(options):
     return start
 
 
-def main():
-    n = int(sys.argv[3]) if len(sys.argv) > 3 else 100000
+def table(n):
     plain = measure([], n)
-    print(f"malloc({SIZE}) and free(), {DEPTH} calls deep, {n} times, median of {ROUNDS - 1} rounds; alone {plain[0]:.0f} ns\n")
-    print("| | more time, ns | more CPU time, ns | samples |\n|---|---|---|---|")
-    for name, options in KINDS:
-        wall, cpu, lost = measure([], n, attach(options))
-        print(f"| {name} | {wall - plain[0]:.0f} | {cpu - plain[1]:.0f} | {lost} |")
+    rows = []
+    for size in KINDS:
+        wall, cpu, lost = measure([], n, attach([f"--alloc={size}"]))
+        rows.append([f"`--alloc={size}`", f"{wall - plain[0]:,.0f}", f"{cpu - plain[1]:,.0f}", lost])
     with tempfile.TemporaryDirectory() as directory:
         wall, cpu, _ = measure(["heaptrack", "--raw", "-o", os.path.join(directory, "out")], n)
-    print(f"| heaptrack, each | {wall - plain[0]:.0f} | {cpu - plain[1]:.0f} | |")
+    rows.append(["heaptrack", f"{wall - plain[0]:,.0f}", f"{cpu - plain[1]:,.0f}", ""])
+    return machine.figures.table([f"`malloc({SIZE})` and `free()`, alone {plain[0]:.0f} ns", "more time, ns", "more CPU time, ns", "samples"], rows)
 
 
 if __name__ == "__main__":
-    DWARFPROF, ALLOCATING = sys.argv[1:3]
-    main()
+    parser = argparse.ArgumentParser(usage=__doc__.partition("usage: ")[2])
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("build")
+    parser.add_argument("n", type=int, nargs="?", default=100000)
+    args = parser.parse_args()
+    DWARFPROF, ALLOCATING = (os.path.join(args.build, name) for name in ("cli/dwarfprof", "bench/allocating"))
+    found = table(args.n)
+    print(found)
+    if args.write:
+        machine.figures.write(PAGE, COMMAND, f"\n{found}\n{machine.figures.origin()}")

@@ -180,7 +180,7 @@ class Page(unittest.TestCase):
 
     def test_targets(self):
         found = self.rows(page.wanted_at_99(self.rate), "99 samples a second")
-        worst = found[f"times the kernel's walk of both stacks by frame pointers: the worst program, {verdicts.RATED[0]}"]
+        worst = found[f"times the kernel's walk by frame pointers: the worst program, {verdicts.RATED[0]}"]
         self.assertEqual((worst["verdict"], worst["found"], worst["per frame"]), ("**met**", "12 + 3, 99%", "0.90"))
 
     def test_targets_of_what_was_not_measured(self):
@@ -192,7 +192,7 @@ class Page(unittest.TestCase):
     def test_a_worse_program_that_was_not_measured(self):
         del self.rate["workloads"]["nginx"]
         found = self.rows(page.wanted_at_99(self.rate), "99 samples a second")
-        self.assertEqual(found["times the kernel's walk of both stacks by frame pointers: the worst program"]["verdict"],
+        self.assertEqual(found["times the kernel's walk by frame pointers: the worst program"]["verdict"],
                          "**not measured**")
 
 
@@ -228,6 +228,12 @@ class Pages(unittest.TestCase):
         self.assertIn("\n| gcc | 99.0% |  |  | 49.5% | 2,000 |\n", summary)
         self.assertIn("The walks were not measured.", self.read("unwinding.md"))
 
+    def test_the_oldest_results_are_named(self):
+        newer = {"machine": {"commit": "ba9876543210", "time": "2026-01-03 03:04:05 UTC"}, "workloads": {}, "touched": []}
+        self.assertIn("Oldest: commit 0123456789ab, 2026-01-02.\n", list(page.summary(None, self.programs, newer)))
+        newer["machine"]["commit"] = "0123456789ab"
+        self.assertIn("Of commit 0123456789ab, 2026-01-02.\n", list(page.summary(None, self.programs, newer)))
+
     def test_runs_without_samples_have_no_figures(self):
         for run in self.programs["workloads"]["gcc"]["99"][verdicts.PERF_DWARF]:
             run["samples"] = 0
@@ -252,6 +258,8 @@ class Peers(unittest.TestCase):
     def test_one_was_not_measured(self):
         self.to_peers["lightswitch"] = None
         self.assertEqual(self.peers(), ["met", "not measured", "met"])
+        self.to_peers["profile-bee"] = {"median": 0.5, "low": 0.5, "high": 0.5, "runs": 5}
+        self.assertEqual(self.peers(), ["met", "missed", "met"], "whatever the other one takes")
 
     def test_one_that_knows_no_new_process(self):
         del self.to_peers[verdicts.SID]

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that come and go, of programs that are many: what a host sees that profiles for months."""
 import hashlib
+import mmap
 import os
 import re
+import struct
 import subprocess
-import threading
-import time
+import tempfile
 
 ZEROS = b"000000"
 # What the number is written over, wherever it stands: contents, and names of functions.
 PLACES = (b"churn-contents-", b"churn_function_")
 # A note's head, of name "GNU" and type NT_GNU_BUILD_ID, with 20 bytes behind it: the gABI, "Note Section".
 BUILD_ID = re.compile(rb"\x04\x00\x00\x00\x14\x00\x00\x00\x03\x00\x00\x00GNU\x00")
-# On a machine that cannot do what is asked for, no more run at a time, and what is late is left out.
-MAX_RUNNING = 200
+# What churn_starter.c counts.
+COUNTS = struct.Struct("@QQ")
 
 
 def numbered(image, number):
@@ -45,65 +46,34 @@ def make(build, directory, n):
     return made
 
 
-class Containers:
-    """A cgroup, named as a container's, is made for each program started, and removed after it: n names, in turns."""
+class Starts:
+    """Starts so many of the programs per second, in turns; or fewer, but never more (churn_starter.c). With `containers`,
+    each in a cgroup that is made for it, of so many names as a container's."""
 
-    def __init__(self, mount, n):
-        self.paths = [os.path.join(mount, f"docker-{hashlib.sha256(b'%d' % i).hexdigest()}.scope") for i in range(n)]
+    def __init__(self, build, programs, per_second, containers=0, mount=""):
+        self.file = tempfile.NamedTemporaryFile()
+        self.file.truncate(COUNTS.size)
+        self.counts = mmap.mmap(self.file.fileno(), COUNTS.size)
+        name = f"docker-{hashlib.sha256(str(os.getpid()).encode()).hexdigest()[:60]}"
+        commands = [[program] if isinstance(program, str) else program for program in programs]
+        self.process = subprocess.Popen([f"{build}/bench/bench_churn_starter", self.file.name, str(per_second), str(containers),
+                                         os.path.join(mount, name), str(len(commands[0])), *sum(map(list, commands), [])],
+                                        stdin=subprocess.PIPE)
 
-    def make(self, number):
-        path = self.paths[number % len(self.paths)]
-        os.mkdir(path)
-        return path
+    @property
+    def started(self):
+        return COUNTS.unpack(self.counts[:])[0]
 
-    @staticmethod
-    def enter(path):
-        with open(os.path.join(path, "cgroup.procs"), "w") as file:
-            file.write("0")
+    @property
+    def failed(self):
+        return COUNTS.unpack(self.counts[:])[1]
 
-
-class Starts(threading.Thread):
-    """Starts so many of the programs per second, in turns; or less, but never more. In containers, if there are any."""
-
-    def __init__(self, programs, per_second, containers=None):
-        super().__init__()
-        self.programs = programs
-        self.per_second = per_second
-        self.containers = containers
-        self.started = self.failed = 0
-        self.is_over = False
-
-    def start_next(self):
-        program = self.programs[self.started % len(self.programs)]
-        if self.containers:
-            path = self.containers.make(self.started)
-            process = subprocess.Popen(program, preexec_fn=lambda: self.containers.enter(path))
-        else:
-            path, process = None, subprocess.Popen(program)
-        self.started += 1
-        return process, path
-
-    def is_running(self, process, path):
-        if process.poll() is None:
-            return True
-        self.failed += process.returncode != 0
-        if path:
-            os.rmdir(path)
-        return False
-
-    def run(self):
-        due, running = time.monotonic(), []
-        while not self.is_over:
-            now = time.monotonic()
-            while due <= now and len(running) < MAX_RUNNING:
-                running.append(self.start_next())
-                due += 1 / self.per_second
-            due = max(due, now - 1)
-            running = [one for one in running if self.is_running(*one)]
-            time.sleep(0.01)
-        for process, path in running:
-            process.wait()
-            self.is_running(process, path)
+    def end(self):
+        """Starts no more, and waits for those that run."""
+        self.process.stdin.close()
+        if self.process.wait() != 0:
+            raise RuntimeError("bench_churn_starter failed")
+        self.file.close()
 
 
 def start_staying(programs):

@@ -187,13 +187,13 @@ static int append_copy(struct cfi_section *to, uint8_t *bytes, const struct copi
 	return err;
 }
 
-static struct code_range largest_range(const struct image_extent *extent)
+static struct code_range largest_range(const struct image_input *input)
 {
 	struct code_range largest = { 0 };
 
-	for (size_t i = 0; i < extent->n_ranges; i++)
-		if (extent->ranges[i].size > largest.size)
-			largest = extent->ranges[i];
+	for (size_t i = 0; i < input->n_ranges; i++)
+		if (input->ranges[i].size > largest.size)
+			largest = input->ranges[i];
 	return largest;
 }
 
@@ -206,22 +206,22 @@ int copies_init(struct copies *ret, const struct copies_source *source, size_t n
 	struct code_range *ranges = calloc(n, sizeof(*ranges));
 	uint8_t *bytes = malloc(n * file->cfi.size);
 	struct cfi_section section = { .data = bytes, .address = file->cfi.address };
-	struct image_extent extent = { .start = source->starts[0], .ranges = ranges };
+	struct image_input input = { .start = source->starts[0], .ranges = ranges };
 	int err = ranges && bytes ? 0 : -ENOMEM;
 
-	for (; err == 0 && extent.n_ranges < n; n_fdes -= source->n_fdes) {
-		uint64_t before = file->code.end, shift = extent.n_ranges * step;
+	for (; err == 0 && input.n_ranges < n; n_fdes -= source->n_fdes) {
+		uint64_t before = file->code.end, shift = input.n_ranges * step;
 
 		if (n_fdes < source->n_fdes)
 			before = source->starts[n_fdes];
 		err = append_copy(&section, bytes, source, before, shift);
-		extent.end = before + shift;
-		ranges[extent.n_ranges] = largest_range(&file->code);
-		ranges[extent.n_ranges++].address += shift;
+		input.end = before + shift;
+		ranges[input.n_ranges] = largest_range(&file->code);
+		ranges[input.n_ranges++].address += shift;
 		if (n_fdes <= source->n_fdes)
 			break;
 	}
-	*ret = (struct copies){ section, extent };
+	*ret = (struct copies){ section, input };
 	if (err < 0)
 		copies_done(ret);
 	return err;
@@ -230,6 +230,6 @@ int copies_init(struct copies *ret, const struct copies_source *source, size_t n
 void copies_done(struct copies *copies)
 {
 	free((void *)copies->section.data);
-	free((void *)copies->extent.ranges);
+	free((void *)copies->input.ranges);
 	*copies = (struct copies){ 0 };
 }

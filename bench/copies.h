@@ -23,7 +23,7 @@ struct copies_source {
 
 struct copies {
 	struct cfi_section section; /* owns its bytes */
-	struct image_extent extent; /* owns its ranges; the sections are each copy's largest */
+	struct image_input input;   /* owns its ranges; the sections are each copy's largest */
 };
 
 /*

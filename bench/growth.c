@@ -30,7 +30,7 @@ static int measure_copies(const struct copies_source *source, size_t n_fdes, int
 	if (err < 0)
 		return err;
 	*ret_section_bytes = copies.section.size;
-	err = measure_build(&copies.section, &copies.extent, times, ret);
+	err = measure_build(&copies.section, &copies.input, times, ret);
 	copies_done(&copies);
 	return err;
 }
@@ -43,9 +43,9 @@ static int check_copy(const struct copies_source *source, uint64_t *ret_rows)
 	int err = copies_init(&copies, source, source->n_fdes);
 
 	if (err == 0)
-		err = image_build(&copies.section, &copies.extent, &image);
+		err = image_build(&copies.section, &copies.input, &image);
 	if (err == 0)
-		err = image_build(&source->file->cfi, &copies.extent, &original);
+		err = image_build(&source->file->cfi, &copies.input, &original);
 	if (err < 0)
 		return err;
 	*ret_rows = image.stats.n_rows;

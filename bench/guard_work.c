@@ -60,18 +60,18 @@ static struct cfi_section put_functions(void)
 	return assembled(&assembler);
 }
 
-static struct image_extent extent_of_functions(void)
+static struct image_input extent_of_functions(void)
 {
 	const struct function *last = &functions[N_FUNCTIONS - 1];
 
-	return (struct image_extent){ .start = CODE, .end = last->start + last->size };
+	return (struct image_input){ .start = CODE, .end = last->start + last->size };
 }
 
 /* callgrind counts this function and guard_walk() by name. */
-AS_IT_IS static int guard_build(const struct cfi_section *section,
-				const struct image_extent *extent, struct image *ret)
+AS_IT_IS static int guard_build(const struct cfi_section *section, const struct image_input *input,
+				struct image *ret)
 {
-	volatile int err = image_build(section, extent, ret); /* not left by a jump */
+	volatile int err = image_build(section, input, ret); /* not left by a jump */
 
 	return err;
 }
@@ -115,7 +115,7 @@ static void make_stack(struct dp_regs *ret)
 }
 
 /* Makes a process with one mapping and one image. */
-static int make_process(const struct image *image, const struct image_extent *extent)
+static int make_process(const struct image *image, const struct image_input *input)
 {
 	static uint8_t *segments[1];
 	struct dp_mapping *mapping;
@@ -127,8 +127,8 @@ static int make_process(const struct image *image, const struct image_extent *ex
 	snapshot = (struct dp_snapshot *)(void *)(segments[0] + SPACE_CELL * DP_CELL_SIZE);
 	*snapshot = (struct dp_snapshot){ .id = 1, .n_mappings = 1 };
 	mapping = (struct dp_mapping *)(snapshot + 1);
-	*mapping = (struct dp_mapping){ .start = extent->start,
-					.end = extent->end,
+	*mapping = (struct dp_mapping){ .start = input->start,
+					.end = input->end,
 					.image = IMAGE_CELL };
 	memcpy(segments[0] + IMAGE_CELL * DP_CELL_SIZE, image->cells,
 	       (size_t)image->n_cells * DP_CELL_SIZE);
@@ -161,10 +161,10 @@ AS_IT_IS static void guard_walk(const struct dp_regs regs[2], const char *what)
 }
 
 /* The stack exists twice: its upper half is a copy. */
-static int run_walks(const struct image *image, const struct image_extent *extent, const char *what)
+static int run_walks(const struct image *image, const struct image_input *input, const char *what)
 {
 	struct dp_regs regs[2] = { 0 };
-	int err = make_process(image, extent);
+	int err = make_process(image, input);
 
 	if (err < 0)
 		return err;
@@ -182,7 +182,7 @@ static int run_walks(const struct image *image, const struct image_extent *exten
 int main(int argc, char **argv)
 {
 	struct cfi_section section = put_functions();
-	struct image_extent extent = extent_of_functions();
+	struct image_input input = extent_of_functions();
 	struct image image;
 	int err;
 
@@ -190,12 +190,12 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: guard_work build|same|warm|cold\n");
 		return 2;
 	}
-	err = guard_build(&section, &extent, &image);
+	err = guard_build(&section, &input, &image);
 	if (err == 0) {
 		printf("%" PRIu64 " rows, %u bytes\n", image.stats.n_rows,
 		       image.n_cells * DP_CELL_SIZE);
 		if (strcmp(argv[1], "build") != 0)
-			err = run_walks(&image, &extent, argv[1]);
+			err = run_walks(&image, &input, argv[1]);
 		image_done(&image);
 	}
 	if (err < 0)

@@ -145,7 +145,7 @@ static int plain_load(struct plain *p, uint32_t *ret_cell)
 }
 
 /* Picks random addresses of code with a rule. */
-static int fill_addresses(struct bench *b, const struct image_extent *code)
+static int fill_addresses(struct bench *b, const struct image_input *code)
 {
 	uint64_t *to = mmap(NULL, LOOKUP_ADDRESSES * sizeof(*to), PROT_READ | PROT_WRITE,
 			    MAP_SHARED, bpf_map__fd(b->bpf->maps.addresses), 0);
@@ -208,7 +208,7 @@ static int measure(struct bench *b, const char *path)
 	return 0;
 }
 
-static int bench_image(struct bench *b, const struct image *image, const struct image_extent *code,
+static int bench_image(struct bench *b, const struct image *image, const struct image_input *code,
 		       const char *path)
 {
 	struct plain plain = { .bench = b };
@@ -252,10 +252,10 @@ static int bench_rows(const struct copies_source *source, size_t n_fdes)
 
 	if (err < 0)
 		return err;
-	err = image_build(&copies.section, &copies.extent, &image);
+	err = image_build(&copies.section, &copies.input, &image);
 	if (err == 0) {
 		snprintf(name, sizeof(name), "%" PRIu64, image.stats.n_rows);
-		err = bench_image(&b, &image, &copies.extent, name);
+		err = bench_image(&b, &image, &copies.input, name);
 		fflush(stdout);
 		image_done(&image);
 	}

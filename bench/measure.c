@@ -23,14 +23,14 @@ static int compare_numbers(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-static int measure_memory(const struct cfi_section *section, const struct image_extent *extent,
+static int measure_memory(const struct cfi_section *section, const struct image_input *input,
 			  struct measurement *ret)
 {
 	struct image image;
 	int err;
 
 	heap_start();
-	err = image_build(section, extent, &image);
+	err = image_build(section, input, &image);
 	ret->peak_bytes = heap_stop();
 	if (err < 0)
 		return err;
@@ -40,11 +40,11 @@ static int measure_memory(const struct cfi_section *section, const struct image_
 	return 0;
 }
 
-int measure_build(const struct cfi_section *section, const struct image_extent *extent, int times,
+int measure_build(const struct cfi_section *section, const struct image_input *input, int times,
 		  struct measurement *ret)
 {
 	_cleanup_free_ uint64_t *ns = calloc((size_t)times, sizeof(*ns));
-	int err = ns ? measure_memory(section, extent, ret) : -ENOMEM;
+	int err = ns ? measure_memory(section, input, ret) : -ENOMEM;
 
 	if (err < 0)
 		return err;
@@ -52,7 +52,7 @@ int measure_build(const struct cfi_section *section, const struct image_extent *
 		struct image image;
 		uint64_t start = cpu_ns();
 
-		err = image_build(section, extent, &image);
+		err = image_build(section, input, &image);
 		if (err < 0)
 			return err;
 		ns[i] = cpu_ns() - start;

@@ -22,7 +22,7 @@ uint64_t cpu_ns(void);
  * Builds the table `times` times to measure the CPU time, after one run to measure memory. Returns
  * 0, -ENOMEM, or the error of image_build().
  */
-int measure_build(const struct cfi_section *section, const struct image_extent *extent, int times,
+int measure_build(const struct cfi_section *section, const struct image_input *input, int times,
 		  struct measurement *ret);
 
 #endif

@@ -288,8 +288,10 @@ def summary(walks, programs, rate):
         yield from table(["workload", *(head for head, *_ in SUMMARY)], [
             [name, *(summarized(rates["99"].get(who, []), figure, form) for _, who, figure, form in SUMMARY)]
             for name, rates in programs["workloads"].items()])
-    m = next(r["machine"] for r in (rate, walks, programs) if r)
-    yield f"Of commit {m['commit']}, {m['time'][:10]}.\n"
+    machines = [r["machine"] for r in (rate, walks, programs) if r]
+    oldest = min(machines, key=lambda m: m["time"])
+    is_all = all(m["commit"] == oldest["commit"] for m in machines)
+    yield f"{'Of' if is_all else 'Oldest:'} commit {oldest['commit']}, {oldest['time'][:10]}.\n"
 
 
 def summarized(runs, figure, form):

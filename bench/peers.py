@@ -17,7 +17,7 @@ SID, CARGO = os.path.join(CACHE, "chroots/sid"), os.path.join(CACHE, "peers/bin"
 
 # Run a command with a tracefs, here, and in sid, as ci/chroot does: what is mounted disappears with it.
 UNSHARE = ("unshare", "--mount", "--propagation", "slave", "sh", "-c")
-HERE = (*UNSHARE, 'mount -t tracefs tracefs /sys/kernel/tracing && exec "$@"', "sh")
+HERE = (*UNSHARE, 'mount -t tracefs tracefs /sys/kernel/tracing && mount -t debugfs debugfs /sys/kernel/debug && exec "$@"', "sh")
 INSIDE = (*UNSHARE, 'mount --rbind /proc "$0/proc" && mount --rbind /sys "$0/sys" && '
           'mount -t tracefs tracefs "$0/sys/kernel/tracing" && exec chroot "$0" "$@"', SID)
 
@@ -105,7 +105,7 @@ def read_raw(text):
 
 
 class OfCargo(profilers.Profiler):
-    """Built by cargo."""
+    """Built by cargo. Their tracepoints need a tracefs, some at its old place in debugfs."""
     follows_processes = True
 
     @classmethod
@@ -131,7 +131,6 @@ class OfCargo(profilers.Profiler):
 
 
 class ProfileBee(OfCargo):
-    """Its tracepoints need a tracefs."""
     name, reader = "probee", staticmethod(read_raw)
 
     def __init__(self, directory, hz):
@@ -200,7 +199,7 @@ class Lightswitch(OfCargo):
 
     def command(self):
         directory, name = os.path.split(self.output)
-        return [self.path(), "--sample-freq", str(prime(int(self.hz))), "--exclude-self", "--symbolizer", "none",
+        return [*HERE, self.path(), "--sample-freq", str(prime(int(self.hz))), "--exclude-self", "--symbolizer", "none",
                 "--profile-format", "pprof", "--profile-path", directory, "--profile-name", name, "--cache-dir-base", directory]
 
 

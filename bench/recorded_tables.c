@@ -142,7 +142,7 @@ int recorded_table(const struct recording *r, unsigned int binary, struct image 
 {
 	const struct recorded_binary *b = &r->binaries[binary];
 	_cleanup_free_ struct assembler *a = calloc(1, sizeof(*a));
-	struct image_extent extent = { .start = b->start, .end = b->start + b->size };
+	struct image_input input = { .start = b->start, .end = b->start + b->size };
 	struct places places = { 0 };
 	struct cfi_section section;
 	int err = a ? find_places(r, binary, &places) : -ENOMEM;
@@ -150,7 +150,7 @@ int recorded_table(const struct recording *r, unsigned int binary, struct image 
 	if (err == 0) {
 		put_all(a, &places, b);
 		section = assembled(a);
-		err = image_build(&section, &extent, ret);
+		err = image_build(&section, &input, ret);
 	}
 	free(places.all);
 	return err;

@@ -97,17 +97,16 @@ def soak(args):
     build, pid = args.dwarfprof, [str(os.getpid())] * args.own
     with tempfile.TemporaryDirectory() as directory:
         programs = churn.make(build, directory, PROGRAMS)
-        starts, taken = churn.Starts(programs, STARTS), os.path.join(directory, "taken")
+        taken = os.path.join(directory, "taken")
         with open(taken, "w") as output:
             host = subprocess.Popen([f"{build}/bench/bench_host", args.event, args.hz, str(INTERVAL), "pprof", *pid],
                                     stdout=output)
         staying = churn.start_staying(programs)
-        starts.start()
+        starts = churn.Starts(build, programs, STARTS)
         try:
             rows = watch(host, starts, taken, args.seconds)
         finally:
-            starts.is_over = True
-            starts.join()
+            starts.end()
             end(staying)
             status = end(host)
     if args.series:

@@ -6,7 +6,7 @@
  * real programs (recorded.h) in user space and counts (touched.h): `first` with nothing kept from
  * the walks before, `next` with what they have left. Writes tab-separated lines: recording, state,
  * what was touched, median lines and pages of a sample, mean lines and pages, median frames, mean
- * reads of the stack.
+ * reads of the stack, most cost of a walk as the walker counts it. None may come near WALK_MAX_COST.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,6 +22,9 @@
 
 #define STACK 0x7fff00000000ULL
 #define CODE(binary) (0x550000000000ULL + ((uint64_t)(binary) << 32))
+
+/* Programs like these are far from the limit. */
+#define MOST_COST (WALK_MAX_COST / 3)
 
 /* The page in front of a mapping's start has its cookie, like the first page of a file. */
 #define COOKIE_BELOW 0xd00
@@ -283,7 +286,8 @@ static double mean(const unsigned int *numbers, size_t n)
 
 /* Prints what was touched in the regions of a name; NULL: in all. */
 static void print_counts(const struct world *w, const char *head, const char *name,
-			 const struct touched_count *counts, const unsigned int *reads)
+			 const struct touched_count *counts, const unsigned int *reads,
+			 uint32_t cost)
 {
 	size_t n = w->recording->n_samples;
 	_cleanup_free_ unsigned int *lines = calloc(n, sizeof(*lines));
@@ -302,7 +306,7 @@ static void print_counts(const struct world *w, const char *head, const char *na
 	}
 	printf("%s\t%s\t%g\t%g", head, name ? name : "all", median(lines, n), median(pages, n));
 	printf("\t%.2f\t%.2f\t%g", mean(lines, n), mean(pages, n), median(frames, n));
-	printf("\t%.2f\n", mean(reads, n));
+	printf("\t%.2f\t%" PRIu32 "\n", mean(reads, n), cost);
 }
 
 static int measure(struct world *w, const char *name, bool is_first)
@@ -310,6 +314,7 @@ static int measure(struct world *w, const char *name, bool is_first)
 	size_t n = w->recording->n_samples;
 	_cleanup_free_ struct touched_count *counts = calloc(n * w->n_regions, sizeof(*counts));
 	_cleanup_free_ unsigned int *reads = calloc(n, sizeof(*reads));
+	uint32_t cost = 0;
 	char head[256];
 
 	if (!counts || !reads)
@@ -324,12 +329,17 @@ static int measure(struct world *w, const char *name, bool is_first)
 			return -EBADMSG;
 		}
 		reads[i] = w->walk->at.n_pages;
+		cost = w->walk->at.cost > cost ? w->walk->at.cost : cost;
+	}
+	if (cost > MOST_COST) {
+		fprintf(stderr, "%s: a walk has cost %" PRIu32 "\n", name, cost);
+		return -EBADMSG;
 	}
 	snprintf(head, sizeof(head), "%s\t%s", name, is_first ? "first" : "next");
-	print_counts(w, head, NULL, counts, reads);
+	print_counts(w, head, NULL, counts, reads, cost);
 	for (size_t i = 0; i < w->n_regions; i++)
 		if (i == 0 || strcmp(w->regions[i].name, w->regions[i - 1].name) != 0)
-			print_counts(w, head, w->regions[i].name, counts, reads);
+			print_counts(w, head, w->regions[i].name, counts, reads, cost);
 	return 0;
 }
 
@@ -355,7 +365,7 @@ int main(int argc, char **argv)
 	int err = argc < 2 ? -EINVAL : 0;
 
 	printf("recording\tstate\ttouched\tlines\tpages\tmean lines\tmean pages\tframes\t"
-	       "mean reads\n");
+	       "mean reads\tmost cost\n");
 	for (int i = 1; i < argc && err == 0; i++) {
 		err = measure_recording(argv[i]);
 		if (err < 0)

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `dwarfprof agent` costs a machine that works: PostgreSQL's transactions with and without it.
 
-usage: bench/transactions.py BUILD RESULTS [--select] [-n TIMES] [-s SECONDS] [--settle SECONDS] [-F HZ]
+usage: bench/transactions.py BUILD RESULTS [--select] [-n TIMES] [-s SECONDS] [--settle SECONDS] [-F HZ] [--write]
 
 pgbench runs for SECONDS (10) with an agent that profiles all processes, with a store, and has done so for
 SETTLE (5), and without one: TIMES (20) each, in pairs whose order changes, as the machine's speed drifts.
 Printed are the medians, and the mean difference within a pair with its 95 % interval (Student's t), which
 bounds what is not seen. --select: transactions that only read, so that the CPUs and not the disk limit
-them. RESULTS/transactions.json gets all of it. Needs root, cgroup v2, and `ci/setup bench`.
+them. RESULTS/transactions.json gets all of it; with --write, docs/BENCHMARKS.md a line. Needs root, cgroup v2, and `ci/setup bench`.
 """
 import argparse
 import math
@@ -24,6 +24,7 @@ import agent
 import machine
 import workloads
 
+COMMAND = "bench/transactions.py"
 CLIENTS, THREADS = 4, 2
 # Two-sided 95 % by degrees of freedom, and beyond the last.
 T95 = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 7: 2.36, 9: 2.26, 14: 2.14, 19: 2.09, 29: 2.05}
@@ -74,6 +75,7 @@ def main():
     parser.add_argument("-s", "--seconds", type=int, default=10)
     parser.add_argument("--settle", type=float, default=5)
     parser.add_argument("-F", "--freq", type=int, default=19)
+    parser.add_argument("--write", action="store_true")
     args = parser.parse_args()
     if args.times < 2:
         parser.error("-n: an interval needs 2 pairs")
@@ -85,7 +87,12 @@ def main():
     mean = statistics.mean(lost)
     around = student(len(lost) - 1) * statistics.stdev(lost) / math.sqrt(len(lost))
     print(f"medians: {statistics.median(p[0] for p in pairs):,.0f} with it, {statistics.median(p[1] for p in pairs):,.0f} without")
-    print(f"fewer with it: {mean:.2f} % ({mean - around:.2f} to {mean + around:.2f} %, 95 %)")
+    fewer = f"fewer with it: {mean:.2f} % ({mean - around:.2f} to {mean + around:.2f} %, 95 %)"
+    print(f"{fewer}: {'no difference is seen' if abs(mean) <= around else 'the difference is more than noise'}")
+    if args.write:
+        kind = "that only read" if args.kind else "of pgbench"
+        machine.figures.write(agent.PAGE, COMMAND, f"\n{args.times} pairs of {args.seconds} s, transactions {kind}: {fewer}.\n\n"
+                                                   f"{machine.figures.origin()}")
     machine.write(args.results, "transactions", hz=args.freq, pairs=pairs, fewer_percent=[mean - around, mean, mean + around])
 
 

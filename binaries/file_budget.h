@@ -9,17 +9,20 @@
 
 /*
  * How many files of binaries may be open, so that some descriptors are left for everything else:
- * events, maps, rings, reports. Anyone can map any number of files.
- *
- * Returns whether a file may stay open. The lowest free number becomes a descriptor, so its number
- * tells how many are in use: up to half of RLIMIT_NOFILE for files of users, three quarters with
- * those of root, which are the system's libraries and programs.
+ * events, maps, rings, reports. Anyone can map any number of files. The lowest free number becomes a
+ * descriptor, so its number tells how many are in use.
+ */
+
+/*
+ * Whether fd may stay open, by its number: below half of RLIMIT_NOFILE, or three quarters if root owns
+ * the file.
  */
 bool file_budget_allows(int fd);
 
 /*
- * How many of these are open for whose processes: a user may have as many as are left after that, so none
- * takes those of others, and one who is alone gets half of them. Starts as zero; file_budget_done() ends it.
+ * Counts open files per user whose processes map them. A user may have as many open as would still be free after
+ * that, so nobody uses up others' files, and a single user gets half of them. Starts as zero; file_budget_done()
+ * frees it.
  */
 struct file_budget {
 	struct file_user *users;
@@ -33,8 +36,8 @@ void file_budget_done(struct file_budget *budget);
 bool file_budget_has_room(const struct file_budget *budget, uid_t user, int fd);
 
 /*
- * The same for a copy of so many bytes of the process's memory: it is root's, but nobody vouches for it. 0;
- * -EMFILE: too many files are open; -ENOSPC: a user may have as many bytes of these as all leave to others.
+ * The same for a copy of `size` bytes of the process's memory; root owns the copy, but its content is untrusted. 0;
+ * -EMFILE: too many files are open; -ENOSPC: a user may have only as many bytes of copies as stay free for others.
  */
 int file_budget_check_object(const struct file_budget *budget, uid_t user, int fd, uint64_t size);
 

@@ -15,7 +15,7 @@
 /* From less unwind information than this, building an image is as fast as reading one. */
 #define MIN_SOURCE_SIZE 4096
 
-/* The specific part of the key: properties of the unwind information, and struct image_extent. */
+/* The specific part of the key: properties of the unwind information, and struct image_input. */
 struct origin {
 	uint64_t cfi_address, cfi_size;
 	uint64_t cfi_source; /* enum elf_source */

@@ -380,6 +380,7 @@ int load_binary(struct binary_store *store, struct binary *b, pid_t pid, int pat
 		j->mapping = *mapping;
 	j->asker = pid;
 	j->is_object = b->object_size > 0;
+	j->is_dump = b->is_dump;
 	j->pid = store->symbols && !j->is_object ? pid : 0;
 	j->exceptions = j->is_object ? NULL : exception_probes_hold(store->exceptions);
 	b->is_loading = true;
@@ -428,6 +429,7 @@ bool load_collect(struct binary_store *store)
 		is_any = true;
 		finish(store, (struct table_job *)job);
 	}
+	workers_look(store->workers);
 	if (!STAILQ_EMPTY(&store->done)) {
 		is_any = true;
 		resume_done(store);

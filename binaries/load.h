@@ -2,7 +2,7 @@
 #ifndef DP_BINARIES_LOAD_H
 #define DP_BINARIES_LOAD_H
 
-#include "binaries/binary.h"
+#include "binaries/binary_store.h"
 
 /*
  * Loads a binary's file and builds its table: in jobs (table_job.h) of the store's workers, or at

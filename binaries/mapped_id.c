@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "binaries/mapped_id.h"
 
-#include "binaries/binary.h"
+#include "binaries/binary_store.h"
 #include "binaries/load.h"
 
 static struct binary *find(const struct binary_store *store, const struct mapped_id *id)

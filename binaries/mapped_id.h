@@ -19,7 +19,7 @@ struct mapped_id {
 	uint64_t inode, generation;
 };
 
-/* The file that was found at a mapping with this id is the binary's: others need no look. */
+/* Notes that mappings with this id are of the binary's file, so that others need not be looked up. */
 void mapped_id_note(struct binary_store *store, struct binary *binary, const struct mapped_id *id);
 
 /* Whether mapped_id_find() finds it, if nobody has written to the file. */

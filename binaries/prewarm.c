@@ -36,7 +36,7 @@ static void prewarm_done(struct prewarm *p)
 	free(p->paths);
 }
 
-/* Adds a file by its resolved path. False if it does not exist or is already there. */
+/* Adds a file by its resolved path, once. False: it cannot be read, or memory is short. */
 static bool add_path(struct prewarm *p, const char *path)
 {
 	_cleanup_free_ char *real = NULL;

@@ -2,7 +2,7 @@
 #ifndef DP_BINARIES_PREWARM_H
 #define DP_BINARIES_PREWARM_H
 
-#include "binaries/binary.h"
+#include "binaries/binary_store.h"
 
 /*
  * Builds the tables of a command's program, its dynamic linker and its libraries before it starts,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "binaries/binary.h"
+#include "kernel/pool.h"
 #include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"

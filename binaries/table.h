@@ -94,7 +94,10 @@ void table_fill(struct table_store *store, struct table *table, const void *cell
  */
 void table_fail(struct table_store *store, struct table *table, bool is_for_good);
 
-/* Whether samples want the table, and its last build was long enough ago. */
+/*
+ * Whether it is not in the pool, would fit there, can still be rebuilt, and its last build was long
+ * enough ago (TABLE_BUILD_SHARE).
+ */
 bool table_may_be_made(const struct table_store *store, const struct table *table);
 
 /* What a dp_mapping refers to for it. NULL: there is no table. */

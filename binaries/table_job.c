@@ -189,8 +189,9 @@ static const char *loss(enum parse_kind kind, int other)
 		[PARSE_SAME] = "is not compared with a file of the same build id",
 		[PARSE_DEBUG] = "is used without a debug file that may be its own",
 		[PARSE_OBJECT] = "has neither tables nor names",
+		[PARSE_DUMP] = "gives generated code no table",
 		[PARSE_TABLE_DIGEST] = "has a table that is not kept on disk",
-		[PARSE_CXX] = "throws C++ exceptions that are not seen, if it does",
+		[PARSE_CXX] = "throws exceptions that are not seen, if it does",
 		[PARSE_ALLOCATOR] = "makes allocations that are not seen, if it does",
 	};
 
@@ -208,6 +209,7 @@ static int ask(struct table_job *j, enum parse_kind kind, int fd, int other,
 		.fd = fd,
 		.other = other,
 		.user = j->user,
+		.ends = j->job.ends,
 	};
 	int err = parsers_ask(j->parsers, &request, &j->job.clock, ret);
 	const char *why = parser_failure(err);
@@ -217,6 +219,11 @@ static int ask(struct table_job *j, enum parse_kind kind, int fd, int other,
 	parsers_note_failure(j->parsers, j->path ? j->path : "a file", loss(kind, other), why);
 	/* Somebody may have ended it, or memory have been short. */
 	return err == -ECONNABORTED || err == -EAGAIN ? -EAGAIN : -EBADMSG;
+}
+
+static bool is_given_up(const struct table_job *j)
+{
+	return j->job.ends && __atomic_load_n(j->job.ends, __ATOMIC_RELAXED);
 }
 
 static int ask_facts(struct table_job *j, int frames_fd, struct parse_result *ret)
@@ -240,6 +247,8 @@ static int open_debug_file(void *arg, const struct debug_place *place, int root)
 {
 	struct table_job *j = arg;
 
+	if (is_given_up(j))
+		return -ECANCELED;
 	return finders_open_debug(parsers_finders(j->parsers), j->user, place, root);
 }
 
@@ -273,6 +282,9 @@ static int parse(struct table_job *j, struct parse_result *ret)
 	}
 	if (j->frames_fd >= 0)
 		add_frames(j, ret);
+	/* It may have a debug file that was not looked at. */
+	if (is_given_up(j))
+		return -ECANCELED;
 	j->origin = ret->facts.origin;
 	j->is_parsed = true;
 	return 0;
@@ -379,7 +391,8 @@ static int link_object(struct table_job *j)
 {
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 	_cleanup_close_ int file = memfd_create("jit", MFD_CLOEXEC);
-	int err = file < 0 ? -errno : ask(j, PARSE_OBJECT, j->fd, -1, &result);
+	enum parse_kind kind = j->is_dump ? PARSE_DUMP : PARSE_OBJECT;
+	int err = file < 0 ? -errno : ask(j, kind, j->fd, -1, &result);
 
 	if (err == 0)
 		err = write_all(file, result.object, result.object_size);
@@ -387,6 +400,11 @@ static int link_object(struct table_job *j)
 		err = file_identify(file, true, &j->id, &j->changed_ns);
 	if (err < 0)
 		return err;
+	if (j->is_foreign) {
+		foreign_file_close(steal_fd(&j->fd));
+		foreign_file_close(steal_fd(&j->module_fd));
+		j->is_foreign = false;
+	}
 	close_fd(&j->module_fd);
 	j->module_fd = fcntl(file, F_DUPFD_CLOEXEC, 0);
 	close_fd(&j->fd);
@@ -437,9 +455,12 @@ static int make_image(void *arg, struct image *ret)
 static int read_digest(void *arg, int fd, struct file_digest *ret)
 {
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	const struct table_job *j = arg;
+	uint64_t begun = clock_now_ns();
 	int err = ask(arg, PARSE_TABLE_DIGEST, fd, -1, &result);
 
 	*ret = result.digest;
+	log_debug("%s: hashed in %.3f ms", j->path, (double)(clock_now_ns() - begun) / 1e6);
 	return err;
 }
 

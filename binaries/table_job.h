@@ -67,6 +67,7 @@ struct table_job {
 	struct file_mapping mapping; /* the file has to be looked up there */
 	const void *memory;          /* the caller's; such a job must not go to workers */
 	size_t memory_size;          /* of memory */
+	bool is_dump;                /* a jitdump: its unwind information (symbols/jit_unwind.h) */
 	bool is_object;          /* a copy of what a compiler has in memory (elf/jit_object.h) */
 	pid_t asker;             /* the process that maps the file, for READ */
 	uid_t user;              /* whose that is (sandbox/finders.h), for MAKE */
@@ -115,9 +116,9 @@ struct table_job *table_job_free(struct table_job *job);
 
 /*
  * Runs the job's step. Its errors are those of opening the file and of parsers_ask(); if a parser
- * fails, -EBADMSG, as for a damaged file, or -EAGAIN if it may not be the file's fault. After the second step, or an error, the job has no file
- * open. The caller
- * takes over module_fd, debug_fd, the facts, the image and the probe, and clears them in the job.
+ * fails, -EBADMSG, as for a damaged file, or -EAGAIN if it may not be the file's fault. After the second
+ * step, or an error, the job has no file open. The caller takes over module_fd, debug_fd, the facts, the
+ * image and the probe, and clears them in the job.
  */
 void table_job_run(struct table_job *job);
 

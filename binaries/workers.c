@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/cond.h"
 #include "base/signals.h"
 #include "limits/limits.h"
 #include "log/clock.h"
@@ -96,11 +97,8 @@ static bool is_one_too_many(const struct workers *w)
 /* For a job, or the budget for one. */
 static void wait_for_more(struct workers *w, uint64_t pause)
 {
-	uint64_t end_ns = clock_now_ns() + pause;
-	const struct timespec end = { (time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000) };
-
 	if (pause > 0)
-		(void)pthread_cond_timedwait(&w->more, &w->lock, &end);
+		(void)cond_wait_until(&w->more, &w->lock, clock_now_ns() + pause);
 	else
 		pthread_cond_wait(&w->more, &w->lock);
 }
@@ -120,6 +118,7 @@ static struct job *wait_for_job(struct workers *w)
 static void begin_job(struct worker *worker, struct job *job)
 {
 	worker->job = job;
+	job->ends = &worker->all->ends;
 	worker->stopped_ns = clock_now_ns();
 }
 
@@ -160,6 +159,7 @@ static void run_job(struct worker *worker, struct job *job)
 				 clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - began);
 	set_hanging(worker, false);
 	worker->job = NULL;
+	job->ends = NULL;
 	is_left = w->is_left;
 	if (!is_left) {
 		STAILQ_INSERT_TAIL(&w->done, job, next);
@@ -239,7 +239,6 @@ static int start_threads(struct workers *w, size_t n)
 int workers_new(size_t n_threads, size_t max_done, struct workers **ret)
 {
 	struct workers *w = calloc(1, sizeof(*w));
-	pthread_condattr_t monotonic;
 	int err;
 
 	if (!w)
@@ -250,11 +249,8 @@ int workers_new(size_t n_threads, size_t max_done, struct workers **ret)
 	STAILQ_INIT(&w->queued);
 	STAILQ_INIT(&w->done);
 	pthread_mutex_init(&w->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&w->more, &monotonic);
-	pthread_cond_init(&w->gone, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	cond_init_monotonic(&w->more);
+	cond_init_monotonic(&w->gone);
 	for (size_t i = 0; i < WORKERS_MAX; i++)
 		w->workers[i].all = w;
 	w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -286,11 +282,10 @@ static void drop_all(struct job_list *jobs)
 static void wait_for_end(struct workers *w)
 {
 	uint64_t end_ns = clock_now_ns() + WORKERS_END_NS;
-	const struct timespec end = { (time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000) };
 	int err = 0;
 
 	while (w->n_alive > 0 && err == 0)
-		err = pthread_cond_timedwait(&w->gone, &w->lock, &end);
+		err = cond_wait_until(&w->gone, &w->lock, end_ns);
 }
 
 struct workers *workers_free(struct workers *w)
@@ -301,7 +296,7 @@ struct workers *workers_free(struct workers *w)
 	if (!w)
 		return NULL;
 	pthread_mutex_lock(&w->lock);
-	w->ends = true;
+	__atomic_store_n(&w->ends, true, __ATOMIC_RELAXED);
 	pthread_cond_broadcast(&w->more);
 	wait_for_end(w);
 	for (size_t i = 0; i < WORKERS_MAX; i++) {
@@ -349,16 +344,17 @@ static void look_at(struct worker *worker, uint64_t now)
 	set_hanging(worker, now > worker->stopped_ns + WORKERS_HANG_NS);
 }
 
-/* Detects hanging jobs and starts a thread for each while there is work. The lock is held. */
-static void replace_hanging(struct workers *w)
+void workers_look(struct workers *w)
 {
 	uint64_t now = clock_now_ns(), pause;
 
+	pthread_mutex_lock(&w->lock);
 	for (size_t i = 0; i < WORKERS_MAX; i++)
 		look_at(&w->workers[i], now);
 	while (w->n_alive - w->n_hanging < w->n_wanted && next_job(w, &pause))
 		if (start_one(w) < 0)
-			return;
+			break;
+	pthread_mutex_unlock(&w->lock);
 }
 
 struct job *workers_take(struct workers *w)
@@ -375,7 +371,6 @@ struct job *workers_take(struct workers *w)
 	} else {
 		(void)eventfd_read(w->fd, &n);
 	}
-	replace_hanging(w);
 	pthread_mutex_unlock(&w->lock);
 	return job;
 }

@@ -35,6 +35,8 @@ struct job {
 	 * meanwhile; 0: none. Set by the job, atomically.
 	 */
 	clockid_t clock;
+	/* While it runs: set, atomically, once nobody waits for its results; NULL: somebody does. */
+	const bool *ends;
 	/* Runs in a worker. Leaves its results in the job. */
 	void (*run)(struct job *job);
 	/* Frees the job at any stage. Runs in any thread. */
@@ -63,11 +65,14 @@ struct workers *workers_free(struct workers *workers);
  */
 void workers_add(struct workers *workers, struct job *job, bool is_urgent);
 
-/*
- * Returns a finished job, in the order in which they finished; NULL: there is none now. Also starts
- * threads in place of hanging ones, so call it several times a second while there are jobs.
- */
+/* Returns a finished job, in the order in which they finished; NULL: there is none now. */
 struct job *workers_take(struct workers *workers);
+
+/*
+ * Finds out which jobs hang, and starts a thread for each while there is work. To be called several times a
+ * second while there are jobs.
+ */
+void workers_look(struct workers *workers);
 
 /* A descriptor that is readable when there may be a job to take. The workers keep it. */
 int workers_fd(const struct workers *workers);

@@ -112,12 +112,11 @@ DP_ASSERT((DP_MAX_FRAMES & (DP_MAX_FRAMES - 1)) == 0, "a mask bounds a frame's i
 	  "the task is a kernel thread or worker, is exiting, or is executing a new program")      \
 	X(COMPAT_MODE, "compat_mode", "the task runs 32-bit code")                                 \
 	X(TABLES_CHANGED, "tables_changed", "the process's tables were replaced during the walk")  \
-	X(STACK_COPY_END, "stack_copy_end",                                                        \
-	  "the part of the stack that the sample took along ended")                                \
+	X(STACK_COPY_END, "stack_copy_end", "the copied part of the stack ended")                  \
 	X(TABLE_EVICTED, "table_evicted",                                                          \
 	  "a binary's table had to make room for others; --table-memory gives them more")          \
-	X(KERNEL_ONLY, "kernel_only", "only the kernel's side was asked for")                      \
-	X(NO_CALL, "no_call", "a return address is not behind a call: the stack is damaged")       \
+	X(KERNEL_ONLY, "kernel_only", "only kernel frames were asked for")                         \
+	X(NO_CALL, "no_call", "a return address follows no call: the stack is damaged")            \
 	X(URETPROBE, "uretprobe",                                                                  \
 	  "a uretprobe replaced a return address, or its trampoline is at work")                   \
 	X(CODE_CHANGED, "code_changed",                                                            \
@@ -125,12 +124,14 @@ DP_ASSERT((DP_MAX_FRAMES & (DP_MAX_FRAMES - 1)) == 0, "a mask bounds a frame's i
 	X(GOROUTINE_LEFT, "goroutine_left",                                                        \
 	  "Go's scheduler has left the goroutine, and the root of its own stack is not known")     \
 	X(WALK_LIMIT, "walk_limit",                                                                \
-	  "the unwind information makes the walk take longer than a sample may")                   \
+	  "the walk would take longer than a sample may: large frames, or costly rules")           \
 	X(WALK_SHARE, "walk_share",                                                                \
 	  "walks that take long had used up the process's share of the CPU for this second")       \
 	/* User space says so of NO_TABLE. */                                                      \
 	X(FILE_NOT_READABLE, "file_not_readable",                                                  \
-	  "an address lies in a file that could not be opened or read")
+	  "an address lies in a file that could not be opened or read")                            \
+	X(FRAMES_IN_HEAP, "frames_in_heap",                                                        \
+	  "outer frames of a Java virtual thread, which has waited, are still in the heap")
 
 /* DP_WALKING: the walk has not ended. No sample leaves the kernel with it. */
 #define X(name, word, sentence) DP_##name,
@@ -151,14 +152,16 @@ enum dp_sides {
 	X(FRAME_POINTER, "frame_pointer", "return address found through the frame pointer")        \
 	X(SIGNAL, "signal", "interrupted by a signal; the address is exact")                       \
 	X(LANDING_PAD, "landing", "handler of an exception, about to run; the address is exact")   \
-	X(PYTHON, "python", "a function of Python, by the list of its interpreter")                \
-	X(JIT, "jit", "return address found through what a JIT compiler keeps of its code")        \
-	X(JAVA, "java", "a function of Java, by what its JVM keeps of it")                         \
-	X(JAVASCRIPT, "javascript", "a function of JavaScript, by what V8 keeps of it")            \
-	X(RUBY, "ruby", "a function of Ruby, by the frames of its interpreter")                    \
-	X(PHP, "php", "a function of PHP, by the frames of its interpreter")                       \
+	X(PYTHON, "python", "a Python function, from its interpreter's frame list")                \
+	X(JIT, "jit", "return address found through a JIT compiler's records of its code")         \
+	X(JAVA, "java", "a Java function, from its JVM's records")                                 \
+	X(JAVASCRIPT, "javascript", "a JavaScript function, from V8's records")                    \
+	X(RUBY, "ruby", "a Ruby function, from its interpreter's frames")                          \
+	X(PHP, "php", "a PHP function, from its interpreter's frames")                             \
 	X(STACK_TOP, "stack_top", "return address on top of the stack, from a call to no code")    \
-	X(PERL, "perl", "a function of Perl, by the contexts of its interpreter")
+	X(PERL, "perl", "a Perl function, from its interpreter's contexts")                        \
+	X(JAVA_NEAR, "java_near",                                                                  \
+	  "as java, of code that is not described: functions and line of the next safepoint")
 
 #define X(name, word, sentence) DP_METHOD_##name,
 enum dp_method { DP_METHODS(X) DP_N_METHODS };
@@ -404,14 +407,25 @@ struct dp_snapshot {
  */
 #define DP_CPU_LEVELS 1
 #define DP_UPROBE_LEVELS 4
-/* A task switch or a crash, interrupted by the CPU's sampling event; or an event of the kernel and a crash */
+/*
+ * sched_switch or a crash, interrupted by the CPU's sampling event; or an event of the kernel, preempted by a
+ * thread that crashes
+ */
 #define DP_WALL_LEVELS 2
+
+/* Why a sample could not be sent. */
+enum dp_lost {
+	DP_LOST_NOT,
+	DP_LOST_FULL,      /* the ring buffer had no room */
+	DP_LOST_BUSY,      /* all levels were in use */
+	DP_LOST_UNTRACKED, /* of an off-CPU interval: DP_MAX_BLOCKED threads have one already */
+	DP_N_LOST,         /* a power of two */
+};
 
 /* Samples that could not be sent, by CPU. */
 struct dp_losses {
-	__u64 full;    /* the ring buffer had no room */
-	__u64 busy;    /* all levels were in use */
-	__u64 time_ns; /* blocked time of these samples */
+	__u64 samples[DP_N_LOST]; /* by enum dp_lost */
+	__u64 time_ns;            /* blocked time of these samples */
 };
 
 /*
@@ -428,7 +442,7 @@ enum dp_event {
 	DP_EVENT_CRASH,
 	DP_EVENT_TRACE, /* of the kernel: tracepoints and functions */
 	DP_EVENT_ALLOC, /* memory that is allocated, with its size; */
-	DP_EVENT_HELD,  /* by user space: of what is not given back at the end */
+	DP_EVENT_HELD,  /* made by user space at the end: memory that was not given back */
 	DP_N_EVENTS,
 };
 
@@ -459,7 +473,7 @@ struct dp_blocked {
 	__u64 ran_ns;   /* CPU time that it had used until then */
 	__u32 tid;      /* as in the sample */
 	__u32 weight;   /* of the sample */
-	__u32 is_lost;  /* the sample could not be sent */
+	__u32 lost;     /* why the sample could not be sent: enum dp_lost */
 	__u32 zero;
 };
 
@@ -514,6 +528,7 @@ DP_ASSERT(sizeof(struct dp_snapshot) + DP_MAX_MAPPINGS * sizeof(struct dp_mappin
 			  sizeof(struct dp_hotspot) <=
 		  DP_SEGMENT_SIZE,
 	  "a snapshot lies in one segment");
+DP_ASSERT((DP_N_LOST & (DP_N_LOST - 1)) == 0, "a mask bounds a reason");
 DP_ASSERT(sizeof(struct dp_blocked) == 32, "dp_blocked is four words");
 DP_ASSERT(sizeof(struct dp_thread) == 80 + sizeof(struct dp_regs),
 	  "addresses follow the thread's header");

@@ -25,6 +25,7 @@ struct alloc_call {
 	__u64 began_ns;
 	__u64 size;
 	__u64 result;            /* DP_ALLOC_POSIX: where the pointer will be */
+	__u64 how;               /* enum dp_alloc */
 	struct dp_held_key old;  /* DP_ALLOC_REALLOC: what is given back, and has been taken out: */
 	struct dp_held old_held; /* weight 0: nothing */
 };
@@ -91,17 +92,30 @@ static __always_inline void alloc_begin(struct pt_regs *ctx, __u64 pid_tgid, __u
 	if (!call || alloc_is_nested(call, REGS_SP(ctx), now))
 		return;
 	call->old_held.weight = 0;
-	call->size = how == DP_ALLOC_MALLOC ? first : how == DP_ALLOC_POSIX ? third : second;
+	call->how = how;
+	if (how == DP_ALLOC_MALLOC || how == DP_ALLOC_NEW)
+		call->size = first;
+	else
+		call->size = how == DP_ALLOC_POSIX ? third : second;
 	if (how == DP_ALLOC_CALLOC)
 		call->size *= first;
 	call->result = first;
 	if (how == DP_ALLOC_REALLOC) {
-		/* Before it is another thread's. */
+		/* Now: once realloc() has freed it, another thread may get this address. */
 		call->old = (struct dp_held_key){ first, pid_tgid >> 32, 0 };
 		held_take(&call->old, &call->old_held);
 	}
 	call->began_ns = now;
 	call->sp = REGS_SP(ctx);
+}
+
+/* An exception leaves the calls that it is thrown in. */
+static __always_inline void alloc_throw(__u64 sp, __u64 pid_tgid)
+{
+	struct alloc_call *call = bpf_map_lookup_elem(&dp_alloc_calls, &pid_tgid);
+
+	if (call && call->sp > sp)
+		call->sp = 0;
 }
 
 SEC("uprobe")
@@ -118,6 +132,10 @@ int dp_begin_alloc(struct pt_regs *ctx)
 		struct dp_held_key key = { REGS_ARGUMENT_1(ctx), pid_tgid >> 32, 0 };
 
 		held_take(&key, NULL);
+		return 0;
+	}
+	if (how == DP_ALLOC_THROW) {
+		alloc_throw(REGS_SP(ctx), pid_tgid);
 		return 0;
 	}
 	alloc_begin(ctx, pid_tgid, how);
@@ -166,7 +184,15 @@ static __always_inline void held_put(const struct dp_held_key *key, const struct
 		count_full();
 }
 
-/* Of a call that has returned. Returns the sample's weight, and fills `ret` in; 0: there is none. */
+/* Does this call return here? Also calls of other functions jump to where one of `operator new` returns. */
+static __always_inline bool alloc_returns(const struct alloc_call *call, __u64 sp, __u32 how)
+{
+	if (how == DP_ALLOC_EXIT)
+		return call->how == DP_ALLOC_NEW && call->sp == sp;
+	return call->sp + DP_CALL_SIZE == sp;
+}
+
+/* Of a call that has returned, or will at once. Returns the sample's weight, and fills `ret` in; 0: there is none. */
 static __always_inline __u32 alloc_end(struct pt_regs *ctx, __u64 pid_tgid, __u32 how,
 				       struct dp_held *ret)
 {
@@ -175,7 +201,7 @@ static __always_inline __u32 alloc_end(struct pt_regs *ctx, __u64 pid_tgid, __u3
 	struct dp_alloc_counts *counts;
 	__u32 zero = 0;
 
-	if (!call || call->sp == 0 || call->sp + DP_CALL_SIZE != REGS_SP(ctx))
+	if (!call || call->sp == 0 || !alloc_returns(call, REGS_SP(ctx), how))
 		return 0;
 	call->sp = 0;
 	key.pointer = alloc_result(ctx, call, how);
@@ -197,7 +223,7 @@ static __always_inline __u32 alloc_end(struct pt_regs *ctx, __u64 pid_tgid, __u3
 
 static __always_inline void alloc_values(__u32 key, const struct dp_held *held)
 {
-	struct values *v = bpf_map_lookup_elem(&dp_values, &key);
+	struct values *v = bpf_map_lookup_elem(&dp_value_room, &key);
 
 	if (!v)
 		return;
@@ -207,30 +233,55 @@ static __always_inline void alloc_values(__u32 key, const struct dp_held *held)
 	v->cells[DP_ALLOC_NUMBER] = held->number;
 }
 
-/* Where a function has returned to. */
+/*
+ * Begins the sample of a call that has returned. NULL: there is none. Not inlined: what it keeps on the
+ * stack is gone when the stack is walked, for which 6.1 has 512 bytes in all.
+ */
+static __noinline struct scratch *alloc_sample_begin(struct pt_regs *ctx, __u64 pid_tgid, __u32 cpu)
+{
+	struct dp_held held = { 0 };
+	struct scratch *s;
+
+	if (alloc_end(ctx, pid_tgid, (__u32)bpf_get_attach_cookie(ctx), &held) == 0)
+		return NULL;
+	s = scratch_claim(cpu);
+	if (!s)
+		return NULL;
+	sample_begin(s, pid_tgid, DP_EVENT_ALLOC, held.weight, cpu);
+	alloc_values(scratch_key(s), &held);
+	return s;
+}
+
+/* The stack is that of the caller, as at a uretprobe. */
+static __always_inline void alloc_leave(struct dp_regs *regs)
+{
+	bpf_probe_read_user(&regs->reg[DP_REG_PC], sizeof(regs->reg[DP_REG_PC]),
+			    (const void *)regs->reg[DP_REG_SP]);
+	regs->reg[DP_REG_SP] += DP_CALL_SIZE;
+}
+
+/* Where a function has returned to, or is about to. */
 SEC("uprobe")
 int dp_end_alloc(struct pt_regs *ctx)
 {
 	__u64 pid_tgid = current_pid_tgid();
 	__u32 cpu = bpf_get_smp_processor_id();
-	struct dp_held held = { 0 };
 	const __u32 *cell;
 	struct scratch *s;
 	int mode;
 
 	keep_to_own_stack(ctx);
-	if (pid_tgid >> 32 == dp_own_pid || !is_wanted_somewhere(pid_tgid, &cell) ||
-	    alloc_end(ctx, pid_tgid, (__u32)bpf_get_attach_cookie(ctx), &held) == 0)
+	if (pid_tgid >> 32 == dp_own_pid || !is_wanted_somewhere(pid_tgid, &cell))
 		return 0;
-	s = scratch_claim(cpu);
+	s = alloc_sample_begin(ctx, pid_tgid, cpu);
 	if (!s)
 		return 0;
-	sample_begin(s, pid_tgid, DP_EVENT_ALLOC, held.weight, cpu);
 	mode = REGS_COPY(&s->walk.in.regs, ctx);
-	alloc_values(scratch_key(s), &held);
+	if (bpf_get_attach_cookie(ctx) == DP_ALLOC_EXIT)
+		alloc_leave(&s->walk.in.regs);
 	sample_user_stack(s, cell, mode);
 	if (!sample_output(s, true, NULL))
-		count_loss(cpu, true);
+		count_loss(cpu, DP_LOST_FULL);
 	scratch_release(s);
 	return 0;
 }

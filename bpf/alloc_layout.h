@@ -4,14 +4,19 @@
 
 /* Allocations of memory (alloc.bpf.h). Part of abi.h. */
 
-/* Where a function has its size and its result: the cookie of its probes. */
+/* Where a function has its size and its result, and how it returns: the cookie of its probes. */
 enum dp_alloc {
+	/* With a uretprobe: */
 	DP_ALLOC_MALLOC,  /* (size) */
 	DP_ALLOC_CALLOC,  /* (number, size) */
 	DP_ALLOC_REALLOC, /* (pointer, size) */
 	DP_ALLOC_ALIGNED, /* (alignment, size) */
 	DP_ALLOC_POSIX,   /* (&pointer, alignment, size), returns 0 */
-	DP_ALLOC_FREE,    /* (pointer) */
+	/* Without, which would end a program whose exception leaves the call: */
+	DP_ALLOC_NEW,   /* (size), returns at a DP_ALLOC_EXIT */
+	DP_ALLOC_THROW, /* throws an exception */
+	DP_ALLOC_FREE,  /* (pointer) */
+	DP_ALLOC_EXIT, /* an instruction that returns, of which the call's frame is the return address alone */
 	DP_N_ALLOCS,
 };
 

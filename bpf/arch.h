@@ -13,6 +13,7 @@
  *   DP_REG_BYTECODE            where HotSpot's interpreter has the address of its bytecode
  *   DP_ARGUMENT_REGISTERS(X)   X(enumerator) for each that has an argument of a call, in their order;
  *                              further ones are above the return address
+ *   DP_ARGUMENT_OFFSETS        where the kernel's struct pt_regs has them
  *   DP_N_ARGUMENT_REGISTERS    their number, and
  *   DP_N_FLOAT_ARGUMENT_REGISTERS  that of those for floating-point numbers
  *   DP_REGISTERS(X)            X(enumerator, word) for each
@@ -52,6 +53,7 @@
  *   DP_ARCH_FRAME_CODE         instructions that make frames: see frame_code.h
  *   DP_ARCH_KERNEL             the kernel's types: pt_regs, thread_struct
  *   DP_ARCH_KERNEL_FIELDS      the members of these types that are relocated
+ *   DP_ARCH_SLJIT_CODE         functions that sljit has made: see sljit.h
  *   DP_ARCH_TASK               the registers of a task: see task.bpf.h
  */
 #include DP_BPF_ARCH

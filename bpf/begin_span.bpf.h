@@ -30,7 +30,7 @@ static __always_inline void span_begin(struct pt_regs *ctx, __u64 pid_tgid)
 	REGS_COPY(&t->regs, ctx);
 	span_own(cfa, pid_tgid, id);
 	t->moves[chosen] = span_code_note(pid_tgid >> 32, id, t->regs.reg[DP_REG_PC]);
-	values_fill(&t->values, &t->regs, (__u32)cookie & 0xffff, 0, SPAN_CELLS);
+	values_fill(&t->values, &t->regs, (__u32)cookie & 0xffff, 0, SPAN_CELLS, false);
 	t->values.head.part = (struct dp_part){
 		DP_RECORD_VALUES,
 		(__u16)(sizeof(s->head) + t->values.n_cells * DP_CELL_SIZE),
@@ -40,8 +40,7 @@ static __always_inline void span_begin(struct pt_regs *ctx, __u64 pid_tgid)
 	n_cells = port_opaque(n_cells);
 	key->n_cells = (__u16)n_cells;
 	if (n_cells > SPAN_CELLS ||
-	    bpf_probe_read_kernel(&s->head, sizeof(s->head) + n_cells * DP_CELL_SIZE,
-				  &t->values.head) < 0)
+	    copy_cells(&s->head, sizeof(s->head) + n_cells * DP_CELL_SIZE, &t->values.head) < 0)
 		return;
 	if (dp_has_span_times)
 		span_note_begin(key, s, (__u32)pid_tgid);

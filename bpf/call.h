@@ -6,8 +6,10 @@
  * Call instructions, by their bytes in memory:
  *
  *   __u32 call_ends(__u64 bytes)             does one end where these eight bytes end?
- *   __u64 call_target(w, __u64 bytes, pc)    and where does it lead, if they end at pc?
- *   __u32 call_lands(__u64 bytes)            does one of the first CALL_LANDING_STEP begin the end of a landing?
+ *   __u64 call_target(w, __u64 bytes, pc)    target of the call that ends at pc, as these eight bytes do; 0:
+ *                                            unknown. Reads memory at most CALL_TARGET_READS times
+ *   __u32 call_lands(__u64 bytes)            does the end of __builtin_eh_return() start within the first
+ *                                            CALL_LANDING_STEP bytes?
  */
 #include "bpf/arch.h"
 #include DP_ARCH_CALL

@@ -7,17 +7,12 @@
  * meanwhile. What is read need not make sense: each loop is bounded.
  */
 
+#include "bpf/runtime_frame.h"
 #include "bpf/tls.h"
-
-static __always_inline __u64 chain_word(const struct walk_runtime *r, __u32 at)
-{
-	return port_u64(r->bytes +
-			port_index(at & (DP_PYTHON_FRAME_SIZE - 1), DP_PYTHON_FRAME_SIZE));
-}
 
 static __always_inline int chain_read_word(struct walk *w, __u64 *ret, __u64 address)
 {
-	return port_read_user(w, ret, sizeof(*ret), address);
+	return walk_peek(w, ret, sizeof(*ret), address);
 }
 
 /* The address of the variable; 0: the thread has none yet. Returns 0 or negative. */
@@ -50,6 +45,21 @@ static __always_inline int chain_find_end(struct walk *w, __u64 thread)
 	return 0;
 }
 
+/*
+ * The first function of a coroutine returns to 0. That is its stack's root if the stack begins there: the
+ * runtime knows where, and aligns it.
+ */
+static __always_inline void chain_find_root(struct walk *w, __u64 thread)
+{
+	__u32 machine = w->runtime.chain.machine;
+	__u64 start;
+
+	if (machine != 0 && w->out.sample.outcome == DP_NULL_RETURN &&
+	    chain_read_word(w, &start, thread + machine - 1) == 0 &&
+	    (start & ~15ULL) == w->at.left_sp)
+		w->out.sample.outcome = DP_COMPLETE;
+}
+
 /* Finds the first frame; 0: there is none. Returns 0 or negative. */
 static __always_inline int chain_find(struct walk *w)
 {
@@ -67,6 +77,7 @@ static __always_inline int chain_find(struct walk *w)
 		r->at = at;
 		return 0;
 	}
+	chain_find_root(w, at);
 	if (r->chain.stride != 0 && chain_find_end(w, at) < 0)
 		return -1;
 	return chain_read_word(w, &r->at, at + r->chain.first - 1);
@@ -79,11 +90,11 @@ static __always_inline int chain_read_line(struct walk *w, const struct dp_runti
 	struct walk_runtime *r = &w->runtime;
 	__u64 at = f->code + r->chain.first_line;
 
-	if (port_read_user(w, &r->n_steps, sizeof(r->n_steps), f->code + r->chain.n_steps) < 0)
+	if (walk_peek(w, &r->n_steps, sizeof(r->n_steps), f->code + r->chain.n_steps) < 0)
 		return -1;
 	if (f->position - steps < (__u64)r->n_steps * r->chain.step_size)
 		at = f->position + r->chain.step_line;
-	return port_read_user(w, &r->line, sizeof(r->line), at);
+	return walk_peek(w, &r->line, sizeof(r->line), at);
 }
 
 /* Sets w->runtime.hash to that of a string's text, over the bytes of the frame. Returns 0 or negative. */
@@ -100,9 +111,11 @@ PORT_GLOBAL int chain_hash_text(struct walk *w, __u64 string)
 		return -1;
 	if (r->text_size < size)
 		size = (__u32)r->text_size;
-	__builtin_memset(r->bytes, 0, sizeof(r->bytes));
-	if (port_read_user(w, r->bytes, port_index(size, DP_CHAIN_TEXT_SIZE + 1),
-			   string + sizeof(__u64)) < 0)
+	r->n_read = 0;
+	__builtin_memset(r->bytes, 0, DP_CHAIN_TEXT_SIZE + 1);
+	w->at.cost += WALK_COST_READ;
+	if (walk_peek(w, r->bytes, port_index(size, DP_CHAIN_TEXT_SIZE + 1),
+		      string + sizeof(__u64)) < 0)
 		return -1;
 	r->hash = r->text_size;
 	for (__u32 i = 0; i < DP_CHAIN_TEXT_WORDS; i++)
@@ -191,7 +204,7 @@ static __always_inline int chain_add(struct walk *w, __u64 code, __u64 flags)
 		return -1;
 	is_native = r->chain.native != 0 && (__u8)type == r->chain.native;
 	f->tag = chain_tag(first, second);
-	f->position = chain_word(r, r->chain.position) & ~(DP_RUNTIME_ENTRY | DP_RUNTIME_C);
+	f->position = runtime_word(r, r->chain.position) & ~(DP_RUNTIME_ENTRY | DP_RUNTIME_C);
 	if (r->chain.file != 0 && !is_native &&
 	    (first == 0 || ((__u32)(type >> 32) & r->chain.fleeting) != 0))
 		chain_put_shown(w, f, first, second);
@@ -226,7 +239,8 @@ static __always_inline int chain_add_c(struct walk *w, __u64 flags_at)
 static __always_inline int chain_add_frame(struct walk *w)
 {
 	struct walk_runtime *r = &w->runtime;
-	__u64 code = chain_word(r, r->chain.code), at = chain_word(r, r->chain.flags), flags = at;
+	__u64 code = runtime_word(r, r->chain.code), at = runtime_word(r, r->chain.flags),
+	      flags = at;
 
 	if (code == 0 && r->chain.c_names == 0)
 		return 0;
@@ -244,20 +258,22 @@ static long chain_frame_step(__u32 i, void *ctx)
 {
 	struct walk *w = ((struct walk_ref *)ctx)->w;
 	struct walk_runtime *r = &w->runtime;
-	__u32 size = r->chain.frame_size;
+	__u32 size = port_opaque(r->chain.frame_size), others;
 
 	if (r->at == 0 || (r->chain.stride != 0 && r->at >= r->end)) {
 		r->head.outcome = DP_RUNTIME_COMPLETE;
 		return 1;
 	}
-	if (r->head.n >= DP_MAX_RUNTIME_FRAMES)
+	if (r->head.n >= DP_MAX_RUNTIME_FRAMES || runtime_is_over(w))
 		return 1;
-	size = port_opaque(size);
 	if (size > DP_PYTHON_FRAME_SIZE)
 		size = DP_PYTHON_FRAME_SIZE;
-	if (port_read_user(w, r->bytes, size, r->at) < 0)
+	/* Callers follow in an array; those of a list are below on its stack. */
+	others = WALK_RUNTIME_READ - size;
+	if (runtime_read_frame(w, size, r->chain.stride == 0 ? others : 0,
+			       r->chain.stride == 0 ? 0 : others) < 0)
 		goto fault;
-	r->at = r->chain.stride != 0 ? r->at + r->chain.stride : chain_word(r, r->chain.next);
+	r->at = r->chain.stride != 0 ? r->at + r->chain.stride : runtime_word(r, r->chain.next);
 	if (chain_add_frame(w) < 0)
 		goto fault;
 	return 0;
@@ -272,6 +288,7 @@ static __always_inline void chain_read(struct walk *w, const struct dp_runtime_i
 	struct walk_ref ref = { w };
 
 	w->runtime.chain = image->chain;
+	runtime_frames_begin(&w->runtime);
 	w->runtime.head.outcome = DP_RUNTIME_READ_FAULT;
 	if (chain_find(w) < 0)
 		return;

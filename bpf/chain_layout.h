@@ -11,32 +11,35 @@
 struct dp_chain {
 	__u64 variable; /* its address in the file; with a place, a dp_tls.value */
 	__u32 place;    /* enum dp_tls_kind */
-	__u32 first; /* the innermost frame: in the structure that the variable leads to, or 0: it leads
-		      * to the frame itself */
-	__u32 stack; /* of an array: in that structure, its start, and its number of words */
-	__u32 stack_words;
-	__u32 frame_size; /* as far as a frame is read */
+	/* In the structure that the variable leads to */
+	__u32 first;       /* the innermost frame; or 0: the variable leads to the frame itself */
+	__u32 stack;       /* of an array of frames: its start */
+	__u32 stack_words; /* and its number of words */
+	/* In a frame */
+	__u32 frame_size; /* as far as it is read */
 	__u32 stride;     /* of an array: from a frame to its caller; 0: it is a list */
-	__u32 next;       /* in a frame: its caller, in a list, */
-	__u32 code;       /* what identifies its function; 0: it has none that is named, */
-	__u32 position;   /* and where it is in that, */
-	__u32 flags;      /* and its flags, */
-	__u32 flags_far;  /* not 0: the address of its flags */
-	__u32 entry;      /* flags of frames that enter an evaluation loop; */
-	__u32 skip;       /* any of those that are not sent, of functions in C; */
-	__u32 kind;       /* the flags that say what kind a frame is, and the kind of those that */
-	__u32 no_kind;    /* are not sent, as they stand for nothing; or 0 */
-	__u32 native;     /* first byte of functions that are native code; or 0 */
-	__u32 tagged; /* in a function: the address of what has two words that tell it apart from */
-	__u32 tags[2]; /* others, or 0: it has them itself; and they */
-	/* Functions in C, whose frames have no `code`, but a method; its number is sent: */
+	__u32 next;       /* of a list: its caller */
+	__u32 code;       /* what identifies its function; 0 there: it has none that is named */
+	__u32 position;   /* where it is in that */
+	__u32 flags;      /* its flags, or with flags_far, their address */
+	__u32 flags_far;
+	/* Of those flags */
+	__u32 entry;   /* the frame enters an evaluation loop */
+	__u32 skip;    /* any of these: it is of a function in C, and not sent */
+	__u32 kind;    /* these say what kind the frame is; 0: all are of one */
+	__u32 no_kind; /* the kind that stands for nothing, and is not sent */
+	/* In a function */
+	__u32 native; /* its first byte if it is native code; 0: none is */
+	__u32 tagged; /* the address of what has the two words that identify it; or 0: it has them itself */
+	__u32 tags[2]; /* these words */
+	/* Functions in C, whose frames have no `code`, but a method, of which the number is sent */
 	__u32 c_kind;       /* the kind of their frames */
 	__u64 c_names;      /* in the file: what has the names by number; 0: they are not sent */
-	__u32 c_method;     /* from a frame's flags back to its method. In that: */
-	__u32 c_type_mask;  /* what its first word has if it is one, */
-	__u32 c_type;       /* by this mask, */
-	__u32 c_definition; /* and its definition's address, in which is */
-	__u32 c_name;       /* the number */
+	__u32 c_method;     /* from a frame's flags back to its method */
+	__u32 c_type_mask;  /* the bits of a method's first word that say that it is one, */
+	__u32 c_type;       /* if they have this value */
+	__u32 c_definition; /* in a method: the address of its definition */
+	__u32 c_name;       /* in a definition: the number */
 	__u32 fleeting;     /* in the second half of a function's first word: it may be gone soon */
 	/*
 	 * Or 0. A function whose first tag, its name, is 0 may be gone soon, too; what stays is a string,
@@ -44,12 +47,14 @@ struct dp_chain {
 	 */
 	__u32 file;
 	__u32 hash;       /* in a string, before its size and its text; 0 there: not known */
-	__u32 n_steps;    /* in a function: the number of its instructions, */
-	__u32 first_line; /* and its first line */
-	__u32 step_size;  /* of an instruction, and its line */
-	__u32 step_line;
+	__u32 n_steps;    /* in a function: the number of its instructions */
+	__u32 first_line; /* in a function */
+	__u32 step_size;  /* of an instruction */
+	__u32 step_line;  /* in an instruction */
 	__u32 scope;      /* in a function: its class */
 	__u32 class_name; /* in a class */
+	__u32 machine; /* in the structure that the variable leads to: where its own stack begins; or 0 */
+	__u32 zero;
 };
 
 /*

@@ -39,6 +39,7 @@ PORT_GLOBAL int context_read(struct walk *w)
 		return 0;
 	w->labels.size = 0;
 	w->labels.context = (struct dp_context){ .part.type = DP_RECORD_CONTEXT };
+	walk_charge(w, 3);
 	found = tls_find(w);
 	if (found != 0)
 		return found < 0;

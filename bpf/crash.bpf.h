@@ -38,7 +38,7 @@ int dp_crash(__u64 *ctx)
 	else
 		sample_user_stack(s, cell, regs_of_task(&s->walk));
 	if (!sample_output(s, false, (const void *)ctx[1]))
-		count_loss(cpu, true);
+		count_loss(cpu, DP_LOST_FULL);
 	scratch_release(s);
 	return 0;
 }

@@ -12,7 +12,8 @@ static long custom_step(__u32 i, void *ctx)
 	struct walk *w = ((struct walk_ref *)ctx)->w;
 	struct dp_custom_label label;
 
-	/* Of equal keys, the first holds: behind one that is missing, none that might not is taken. */
+	walk_charge(w, 1);
+	/* The first of equal keys counts: after an unreadable label, later ones are dropped. */
 	if (w->labels.head.n_left_out > 0 ||
 	    port_read_user(w, &label, sizeof(label), w->labels.at + i * sizeof(label)) < 0) {
 		labels_leave_out(w, 1);
@@ -59,7 +60,7 @@ static __always_inline int custom_find(struct walk *w, __u32 form, struct dp_cus
  */
 PORT_GLOBAL int custom_read(struct walk *w, __u32 form)
 {
-	struct dp_custom_set set;
+	struct dp_custom_set set = { 0 }; /* 6.1's verifier does not see that none unread is used */
 	int found;
 
 	if (!w)

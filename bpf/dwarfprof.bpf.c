@@ -10,6 +10,7 @@
 #include "bpf/kernel.bpf.h"
 #include "bpf/labels.bpf.h"
 #include "bpf/names.bpf.h"
+#include "bpf/own_stack.bpf.h"
 #include "bpf/probe_slots.bpf.h"
 #include "bpf/rate.bpf.h"
 #include "bpf/registers.bpf.h"
@@ -108,7 +109,7 @@ struct scratch {
 	__u64 hole_limit; /* untouched pages below this address are skipped */
 	__u32 n_region;   /* chunks of this stack so far */
 	__u32 max_region; /* and at most */
-	__u32 max_chunks; /* limit for all stacks of the sample, if the walk is to be finished */
+	__u32 max_chunks; /* limit for all stacks of the sample */
 	__u32 unverified; /* samples since the last verified one */
 	struct shares shares;
 	struct dp_chunk chunk;
@@ -141,12 +142,12 @@ DP_ASSERT(__builtin_offsetof(struct scratch, bytes) ==
 		  __builtin_offsetof(struct scratch, chunk) + sizeof(struct dp_chunk),
 	  "the bytes follow the chunk's header");
 
-static __always_inline void count_loss(__u32 cpu, bool full)
+static __always_inline void count_loss(__u32 cpu, enum dp_lost why)
 {
 	struct dp_losses *losses = bpf_map_lookup_elem(&dp_losses, &cpu);
 
 	if (losses)
-		__sync_fetch_and_add(full ? &losses->full : &losses->busy, 1);
+		__sync_fetch_and_add(&losses->samples[port_index(why, DP_N_LOST)], 1);
 }
 
 static __always_inline struct scratch *scratch_find(__u32 cpu)
@@ -173,7 +174,7 @@ static __always_inline struct scratch *scratch_claim(__u32 cpu)
 	struct scratch *s = scratch_find(cpu);
 
 	if (!s)
-		count_loss(cpu, false);
+		count_loss(cpu, DP_LOST_BUSY);
 	return s;
 }
 
@@ -250,10 +251,14 @@ static __always_inline bool has_room_for_copy(const struct dp_sample *sample)
 	return ring && bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) < dp_ring_size / 2;
 }
 
-static __always_inline bool is_late(enum dp_outcome outcome)
+/* True if user space is to finish the walk: it will have the tables, and time. */
+static __always_inline bool is_late(const struct walk *w)
 {
+	enum dp_outcome outcome = w->out.sample.outcome;
+
 	return outcome == DP_NO_PROCESS || outcome == DP_NO_MAPPING ||
-	       outcome == DP_TABLES_CHANGED || outcome == DP_CODE_CHANGED;
+	       outcome == DP_TABLES_CHANGED || outcome == DP_CODE_CHANGED ||
+	       (outcome == DP_WALK_LIMIT && !w->runtime.is_short);
 }
 
 /* Sends only the number of those frames that user space has from the previous sample. */
@@ -267,9 +272,8 @@ static __always_inline void sample_share(struct scratch *s)
 	s->is_walked = true;
 }
 
-/* Walks the user stack whose registers are in w->in.regs. It may have to be short. */
-static __always_inline void walk_or_copy(struct scratch *s, const __u32 *cell, int mode,
-					 int is_short)
+/* Walks the user stack whose registers are in w->in.regs, as if w->at.cost were used up. */
+static __always_inline void walk_or_copy(struct scratch *s, const __u32 *cell, int mode)
 {
 	struct walk *w = &s->walk;
 	enum dp_outcome outcome;
@@ -282,7 +286,7 @@ static __always_inline void walk_or_copy(struct scratch *s, const __u32 *cell, i
 	if (outcome == DP_WALKING && dp_unwind != DP_UNWIND_COPY) {
 		w->in.unwind = dp_unwind;
 		w->in.max_frames = dp_max_frames;
-		walk_run_from(w, is_short ? WALK_MAX_COST - SHARE_FREE_COST : 0);
+		walk_run_from(w, w->at.cost);
 		sample_share(s);
 	} else {
 		w->out.frames[0] = DP_FRAME_ADDRESS(w->in.regs.reg[DP_REG_PC]);
@@ -291,13 +295,14 @@ static __always_inline void walk_or_copy(struct scratch *s, const __u32 *cell, i
 		/* Without room for a copy, user space has nothing to walk. */
 		w->out.sample.outcome = outcome == DP_WALKING ? DP_STACK_COPY_END : outcome;
 	}
-	if (!is_late(w->out.sample.outcome) && dp_unwind != DP_UNWIND_COPY) {
+	if (!is_late(w) && dp_unwind != DP_UNWIND_COPY) {
 		if (is_verified(s) && has_room_for_copy(&w->out.sample))
 			send_stack(s, DP_VERIFY_CHUNKS);
 		return;
 	}
-	if (is_late(w->out.sample.outcome) &&
-	    is_executing((const void *)bpf_get_current_task_btf())) {
+	if (is_late(w) && is_executing((const void *)bpf_get_current_task_btf())) {
+		if (w->out.sample.outcome == DP_WALK_LIMIT)
+			return;
 		w->out.sample.outcome = DP_NO_USER_STACK;
 		w->at.n_frames = 0;
 		w->out.sample.n_user = 0;
@@ -307,20 +312,19 @@ static __always_inline void walk_or_copy(struct scratch *s, const __u32 *cell, i
 	}
 	w->out.sample.flags |= DP_SAMPLE_LATE;
 	is_verified(s);
+	s->max_chunks = share_chunks(w->at.cost, s->max_chunks);
 	send_stack(s, dp_unwind == DP_UNWIND_COPY ? DP_COPY_CHUNKS : s->max_chunks);
 }
 
 static __always_inline void sample_user_stack(struct scratch *s, const __u32 *cell, int mode)
 {
 	struct walk *w = &s->walk;
-	int is_short = 0;
 
-	w->at.cost = 0;
 	if (w->out.sample.time_ns < s->shares.until)
-		is_short = walk_is_short(s);
-	walk_or_copy(s, cell, mode, is_short);
-	if (w->at.cost > SHARE_FREE_COST || w->out.sample.n_chunks > SHARE_FREE_CHUNKS)
-		walk_charge(s, is_short);
+		walk_shorten(s);
+	walk_or_copy(s, cell, mode);
+	if (w->runtime.is_short && w->out.sample.outcome == DP_WALK_LIMIT)
+		w->out.sample.outcome = DP_WALK_SHARE;
 }
 
 /* Appends the kernel frames to the user frames, if they are wanted. */
@@ -359,8 +363,8 @@ static __always_inline void names_remember(struct scratch *s, __u32 ring_number)
 		s->sent_names[i] = name_word(&s->walk, i);
 }
 
-/* Sends the sample, of a probe, of a signal, or of another event. True if the ring had room. */
-static __always_inline bool sample_output(struct scratch *s, bool is_probe, const void *siginfo)
+/* Reads what else the sample has, and sends it: see sample_output(). */
+static __always_inline bool sample_put(struct scratch *s, bool is_probe, const void *siginfo)
 {
 	struct walk *w = &s->walk;
 	__u32 ring_number = sample_ring_number(&w->out.sample);
@@ -405,10 +409,20 @@ static __always_inline bool sample_output(struct scratch *s, bool is_probe, cons
 	return true;
 }
 
+/* Sends the sample, of a probe, of a signal, or of another event. True if the ring had room. */
+static __always_inline bool sample_output(struct scratch *s, bool is_probe, const void *siginfo)
+{
+	bool is_sent = sample_put(s, is_probe, siginfo);
+
+	if (s->walk.at.cost > SHARE_FREE_COST || s->walk.out.sample.n_chunks > SHARE_FREE_CHUNKS)
+		sample_charge(s);
+	return is_sent;
+}
+
 static __always_inline void sample_send(struct scratch *s, __u32 cpu)
 {
 	if (!sample_output(s, false, NULL))
-		count_loss(cpu, true);
+		count_loss(cpu, DP_LOST_FULL);
 }
 
 static __always_inline void sample_begin(struct scratch *s, __u64 pid_tgid, enum dp_event event,
@@ -430,8 +444,10 @@ static __always_inline void sample_begin(struct scratch *s, __u64 pid_tgid, enum
 	s->max_chunks = DP_MAX_CHUNKS;
 	w->at.n_frames = 0;
 	w->at.fresh = 0;
+	w->at.cost = 0;
 	w->in.in_syscall = 0;
 	w->labels.mapping = w->runtime.mapping = 0;
+	w->runtime.is_short = 0;
 	w->runtime.head.n = 0;
 	names_read(w);
 }
@@ -526,31 +542,6 @@ int dp_sample_cpu(struct bpf_perf_event_data *ctx)
 	return 0;
 }
 
-/*
- * Always false. The verifier knows that, the compiler does not, so the verifier removes the code.
- */
-const volatile bool dp_never;
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} dp_no_programs SEC(".maps");
-
-/*
- * Every program that may be preempted calls this; its variables are on the thread's stack.
- *
- * Since Linux 6.13 a program may get a private stack per CPU (bpf_enable_priv_stack(),
- * kernel/bpf/verifier.c), shared with a thread that preempts it and runs the same program. That
- * would overwrite the tid of the sample. Programs with a tail call get none.
- */
-static __always_inline void keep_to_own_stack(void *ctx)
-{
-	if (dp_never)
-		bpf_tail_call(ctx, &dp_no_programs, 0);
-}
-
 SEC("uprobe")
 int dp_sample_uprobe(struct pt_regs *ctx)
 {
@@ -579,10 +570,11 @@ int dp_sample_uprobe(struct pt_regs *ctx)
 	/* A uprobe hits user code: there is no kernel stack. */
 	mode = REGS_COPY(&s->walk.in.regs, ctx);
 	if (dp_has_values)
-		values_read(&s->walk, scratch_key(s), (__u32)bpf_get_attach_cookie(ctx), time_ns);
+		values_read(&s->walk, scratch_key(s), (__u32)bpf_get_attach_cookie(ctx), time_ns,
+			    cell);
 	sample_user_stack(s, cell, mode);
 	if (!sample_output(s, true, NULL))
-		count_loss(cpu, true);
+		count_loss(cpu, DP_LOST_FULL);
 	scratch_release(s);
 	return 0;
 }

@@ -37,8 +37,8 @@ int dp_exec_span(__u64 *ctx)
 	(void)ctx;
 	if (dp_has_span_times)
 		bpf_loop(SPANS, span_leave_step, &leaver, 0);
-	bpf_map_delete_elem(&dp_spans, &pid_tgid);
-	bpf_map_delete_elem(&dp_span_code, &pid);
+	thread_spans_drop(&pid_tgid);
+	span_code_drop(&pid);
 	return 0;
 }
 

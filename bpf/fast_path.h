@@ -35,7 +35,7 @@ static __always_inline const struct walk_cached *fast_path_look_up(struct walk *
 		return NULL;
 	if (c && walk_is_checked(w, WALK_MAPPING(c->link)))
 		return c;
-	place = walk_look_up_apart(w, pc - 1);
+	place = walk_look_up_noinline(w, pc - 1);
 	if (place < 0)
 		return NULL;
 	c = &w->cache[port_index((__u32)place, WALK_CACHE_SIZE)];

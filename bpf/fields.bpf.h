@@ -28,26 +28,4 @@ static __always_inline int field_read(void *to, __u32 size, __u64 at, bool may_b
 	return (int)bpf_probe_read_user(to, size, (const void *)at);
 }
 
-/* As value_follow(). */
-static __always_inline int field_follow(const struct dp_argument *a, __u64 *value)
-{
-	for (__u32 i = 0; i < DP_MAX_DEREFS; i++) {
-		__u64 at = *value + (__s64)a->derefs[i], word = 0;
-		bool may_be_of_kernel = i == 0 || a->base != DP_BASE_SYSCALL;
-		int err;
-
-		if (i >= a->n_derefs)
-			break;
-		if (i + 1 < a->n_derefs || a->size >= sizeof(word))
-			err = field_read(&word, sizeof(word), at, may_be_of_kernel);
-		else
-			err = field_read(&word, a->size & 7, at, may_be_of_kernel);
-		if (err < 0)
-			return err;
-		*value = word;
-	}
-	*value += a->add;
-	return 0;
-}
-
 #endif

@@ -68,8 +68,8 @@ static __always_inline bool spans_copy(struct span_heir *heir)
 	if (!code || !heir->spans)
 		return false;
 	bpf_loop(SPANS, span_choose_step, heir, 0);
-	if (heir->keys == 0 || bpf_map_update_elem(&dp_span_code, &child, code, BPF_ANY) < 0 ||
-	    bpf_map_update_elem(&dp_spans, &heir->to, heir->spans, BPF_ANY) < 0)
+	if (heir->keys == 0 || span_code_add(&child, code) < 0 ||
+	    thread_spans_add(&heir->to, heir->spans) < 0)
 		return false;
 	heir->own = bpf_map_lookup_elem(&dp_spans, &heir->to);
 	return heir->own != NULL;
@@ -79,13 +79,14 @@ static __always_inline void spans_inherit(struct span_heir *heir)
 {
 	__u32 child = heir->to >> 32;
 
+	/* There may be those of an earlier process with this PID. */
+	thread_spans_drop(&heir->to);
+	span_code_drop(&child);
 	if (spans_copy(heir)) {
 		bpf_loop(SPANS, span_inherit_step, heir, 0);
 		return;
 	}
-	/* There may be those of an earlier process with this PID. */
-	bpf_map_delete_elem(&dp_spans, &heir->to);
-	bpf_map_delete_elem(&dp_span_code, &child);
+	span_code_drop(&child);
 }
 
 static __always_inline bool has_span_place(const struct dp_span_places *places)
@@ -114,7 +115,7 @@ int dp_fork_span(__u64 *ctx)
 	if (REGS_SP(after) != heir.sp)
 		return 0;
 	/* How often and how long calls run is that of those that begin. */
-	if (dp_has_slots ? spans_are_timed(0) != 0 : dp_has_span_times)
+	if (dp_has_slots ? spans_are_timed() != 0 : dp_has_span_times)
 		return 0;
 	heir.places = bpf_map_lookup_elem(&dp_span_places, &zero);
 	if (!has_span_place(heir.places))

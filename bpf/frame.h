@@ -47,7 +47,7 @@ static __always_inline int walk_read_stack(struct walk *w, __u64 from)
 		return -1;
 	w->stack.n_words = 0;
 	w->at.n_pages++;
-	if (w->at.n_pages > w->at.n_frames + WALK_FREE_PAGES)
+	if (w->at.n_pages > WALK_FREE_PAGES)
 		w->at.cost += WALK_COST_READ;
 	if (walk_is_over(w))
 		return -1;
@@ -223,7 +223,7 @@ static __always_inline int walk_look_up(struct walk *w, __u64 pc)
 }
 
 /* The same, as a global function, which is there and verified once. */
-PORT_GLOBAL int walk_look_up_apart(struct walk *w, __u64 pc)
+PORT_GLOBAL int walk_look_up_noinline(struct walk *w, __u64 pc)
 {
 	return w ? walk_look_up(w, pc) : -1;
 }
@@ -239,7 +239,7 @@ static __always_inline int walk_find(struct walk *w, __u64 pc)
 	if (walk_is_at(w, &w->cache[port_index(place, WALK_CACHE_SIZE)], pc) &&
 	    (mapping == 0 || walk_is_checked(w, mapping)))
 		return (int)place;
-	return walk_look_up_apart(w, pc);
+	return walk_look_up_noinline(w, pc);
 }
 
 /*
@@ -247,7 +247,7 @@ static __always_inline int walk_find(struct walk *w, __u64 pc)
  * files are checked: JIT compilers push return addresses in other ways. A stack's root and the code
  * that a signal handler returns to are not called. Code that is not in memory cannot be checked.
  */
-static __always_inline __u32 walk_was_called(struct walk *w, __u32 place, __u64 pc)
+static __always_inline __u32 walk_follows_call(struct walk *w, __u32 place, __u64 pc)
 {
 	struct walk_rule *known = &w->rules[port_index(place, WALK_CACHE_SIZE)];
 	const struct dp_rule *rule = &known->rule;
@@ -313,6 +313,8 @@ static long walk_recover_step(__u32 i, void *ctx)
 		w->search.outcome = DP_WALKING; /* no frame since has saved it: it is still that */
 		return 1;
 	}
+	if (walk_is_over(w))
+		return 1;
 	w->search.callees--;
 	w->at.cost++;
 	t = walk_trail(w, w->search.callees);
@@ -336,6 +338,7 @@ PORT_GLOBAL int walk_recover(struct walk *w, __u32 saved, __u64 initial)
 
 	if (!w)
 		return -1;
+	w->at.cost += WALK_COST_RECOVER;
 	known = &w->search.recovered[port_index(saved, WALK_RECOVERED)];
 	w->search.wanted = saved;
 	w->search.end = w->at.fresh;
@@ -368,7 +371,7 @@ static __always_inline __u32 saved_number(__u32 reg)
 }
 
 /* How a walk without a register ends. Not the outcome itself: the verifier would take it for any. */
-static __always_inline enum dp_outcome walk_without(__u32 outcome)
+static __always_inline enum dp_outcome walk_lost_outcome(__u32 outcome)
 {
 	return outcome == DP_READ_FAULT ? DP_READ_FAULT : DP_REGISTER_LOST;
 }
@@ -384,7 +387,7 @@ static __always_inline enum dp_outcome walk_register(struct walk *w, __u32 reg, 
 	}
 	if (reg == DP_REG_FP) {
 		*ret = w->at.fp;
-		return w->at.fp_lost ? walk_without(w->at.fp_lost) : DP_WALKING;
+		return w->at.fp_lost ? walk_lost_outcome(w->at.fp_lost) : DP_WALKING;
 	}
 	if (reg == DP_REG_PC) {
 		*ret = w->at.pc;
@@ -399,7 +402,7 @@ static __always_inline enum dp_outcome walk_register(struct walk *w, __u32 reg, 
 	if (saved == DP_N_SAVED)
 		return DP_REGISTER_LOST;
 	if (walk_recover(w, saved, *ret) < 0)
-		return walk_without(w->search.outcome);
+		return walk_lost_outcome(w->search.outcome);
 	*ret = w->search.found;
 	return DP_WALKING;
 }

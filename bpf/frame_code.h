@@ -16,7 +16,7 @@
 enum frame_code {
 	FRAME_CODE_COMPLETE,
 	FRAME_CODE_NONE,    /* only the return address is on the stack */
-	FRAME_CODE_PUSHED,  /* and above it, fp */
+	FRAME_CODE_PUSHED,  /* the return address, and fp in the word below it */
 	FRAME_CODE_UNSAVED, /* complete, but fp is not saved in it yet */
 };
 

@@ -9,8 +9,8 @@
  * searches are bounded.
  */
 
-#include "bpf/frame.h"
 #include "bpf/frame_code.h"
+#include "bpf/thaw.h"
 
 /* The most steps from a segment to its block's first one: enough for code of 2 MiB. */
 #define HOTSPOT_HOPS 64
@@ -21,21 +21,6 @@
 /* Words. */
 #define HOTSPOT_MAX_FRAME 65536
 
-static __always_inline const struct dp_hotspot *hotspot_of(struct walk *w)
-{
-	const struct dp_snapshot *snapshot = port_pool(w, w->in.snapshot_cell);
-
-	if (!snapshot || snapshot->hotspot == 0)
-		return NULL;
-	return port_pool(w, w->in.snapshot_cell + snapshot->hotspot);
-}
-
-static __always_inline int hotspot_peek(struct walk *w, void *dst, __u32 size, __u64 address)
-{
-	w->at.cost += WALK_COST_WORD;
-	return walk_is_over(w) ? -1 : port_read_user(w, dst, size, address);
-}
-
 /* Goes from a segment towards its block's first one. Returns 1 there, or where the search ends. */
 static long hotspot_hop(__u32 i, void *ctx)
 {
@@ -43,7 +28,7 @@ static long hotspot_hop(__u32 i, void *ctx)
 	struct walk_hotspot *s = &w->hotspot;
 	__u8 hop;
 
-	if (hotspot_peek(w, &hop, sizeof(hop), s->map + s->segment) < 0)
+	if (jit_peek(w, &hop, sizeof(hop), s->map + s->segment) < 0)
 		return 1;
 	if (hop == 0)
 		s->found = 1;
@@ -114,7 +99,7 @@ static __always_inline void hotspot_note_interpreted(struct walk *w, const struc
 	struct walk_hotspot *s = &w->hotspot;
 
 	if (walk_read(w, w->at.fp + h->frame_method, &s->method) == 0 &&
-	    hotspot_peek(w, &s->constant, sizeof(s->constant), s->method + h->method_const) == 0) {
+	    jit_peek(w, &s->constant, sizeof(s->constant), s->method + h->method_const) == 0) {
 		hotspot_read_bytecode(w, h);
 		hotspot_note(w, s->method, DP_HOTSPOT_INTERPRETED | s->bytecode, s->constant);
 	}
@@ -125,7 +110,7 @@ static __always_inline void hotspot_note_compiled(struct walk *w, const struct d
 	struct walk_hotspot *s = &w->hotspot;
 	__u32 id;
 
-	if (hotspot_peek(w, &id, sizeof(id), s->at + h->method_id) == 0)
+	if (jit_peek(w, &id, sizeof(id), s->at + h->method_id) == 0)
 		hotspot_note(w, s->at, (__u32)(w->at.pc - s->at), id);
 }
 
@@ -145,7 +130,7 @@ static __always_inline int hotspot_blob(struct walk *w, const struct dp_hotspot 
 	if (!s->found)
 		return -1;
 	s->at = blob = s->start + (s->segment << bits) + h->header_size;
-	if (hotspot_peek(w, s->blob, DP_HOTSPOT_BLOB_SIZE, blob) < 0)
+	if (jit_peek(w, s->blob, DP_HOTSPOT_BLOB_SIZE, blob) < 0)
 		return -1;
 	s->frame_size = hotspot_u32(s, h->frame_size);
 	s->complete = (__s32)hotspot_u32(s, h->frame_complete);
@@ -156,27 +141,10 @@ static __always_inline int hotspot_blob(struct walk *w, const struct dp_hotspot 
 	return 0;
 }
 
-/* Goes to the caller, whose stack pointer is `cfa`, and whose address and fp are there. */
-static __always_inline enum dp_outcome hotspot_leave(struct walk *w, __u64 cfa, __u64 ra_at,
-						     __u64 fp_at)
+/* jit_is_return(), also of the barrier, which is behind no call. Inlined: calls have little stack left. */
+static __always_inline int hotspot_is_return(struct walk *w, __u64 at)
 {
-	struct walk_hotspot *s = &w->hotspot;
-
-	s->fp = w->at.fp;
-	if (cfa <= w->at.sp)
-		return DP_STACK_DIRECTION;
-	if (walk_read(w, ra_at, &s->pc) < 0 || (fp_at != 0 && walk_read(w, fp_at, &s->fp) < 0))
-		return DP_READ_FAULT;
-	if (walk_return_address(w, ra_at, &s->pc) < 0)
-		return DP_URETPROBE;
-	if (s->pc == 0)
-		return DP_NULL_RETURN;
-	walk_leave(w, cfa, WALK_SAVES_UNKNOWN, DP_METHOD_JIT);
-	w->at.pc = s->pc;
-	w->at.fp = s->fp;
-	if (fp_at != 0)
-		w->at.fp_lost = 0;
-	return DP_WALKING;
+	return jit_is_return(w, at) || thaw_is_barrier(w);
 }
 
 /* Leaves a frame to which fp points. sp_at: where the caller's stack pointer is; 0: above it. */
@@ -187,34 +155,16 @@ static __always_inline enum dp_outcome hotspot_by_fp(struct walk *w, __u64 sp_at
 
 	s->cfa = fp + DP_FP_CFA;
 	if (w->at.fp_lost)
-		return walk_without(w->at.fp_lost);
+		return walk_lost_outcome(w->at.fp_lost);
 	if (fp % 8 != 0 || fp < w->at.sp)
 		return DP_NO_TABLE;
 	if (sp_at != 0 && walk_read(w, sp_at, &s->cfa) < 0)
 		return DP_READ_FAULT;
+	if (sp_at != 0 && jit_is_in_heap(w))
+		s->cfa = fp + 8 * s->cfa;
 	if (s->cfa < fp + DP_FP_CFA)
 		return DP_NO_TABLE;
-	return hotspot_leave(w, s->cfa, fp + DP_FP_RA, fp);
-}
-
-/* True if the word at an address of the stack is a return address: behind a call, in known code. */
-PORT_GLOBAL int hotspot_is_return(struct walk *w, __u64 at)
-{
-	struct walk_hotspot *s;
-	int place;
-
-	if (!w)
-		return 0;
-	s = &w->hotspot;
-	if (at % 8 != 0 || walk_read(w, at, &s->pc) < 0)
-		return 0;
-	place = walk_look_up_apart(w, s->pc - 1);
-	if (place < 0)
-		return 0;
-	if (w->cache[port_index((__u32)place, WALK_CACHE_SIZE)].link == 0)
-		return 0;
-	return hotspot_peek(w, &s->bytes, sizeof(s->bytes), s->pc - sizeof(s->bytes)) == 0 &&
-	       call_ends(s->bytes);
+	return jit_leave(w, s->cfa, fp + DP_FP_RA, fp);
 }
 
 /*
@@ -227,7 +177,7 @@ static __always_inline enum dp_outcome hotspot_stub(struct walk *w)
 	__u64 sp = w->at.sp;
 
 	if (!s->is_caller && hotspot_is_return(w, sp))
-		return hotspot_leave(w, DP_FRAME_CFA(sp), sp, 0);
+		return jit_leave(w, DP_FRAME_CFA(sp), sp, 0);
 	if (w->at.fp_lost || w->at.fp - sp > HOTSPOT_STUB_FRAME)
 		return DP_NO_TABLE;
 	if (hotspot_is_return(w, w->at.fp + DP_FP_RA))
@@ -236,7 +186,7 @@ static __always_inline enum dp_outcome hotspot_stub(struct walk *w)
 	s->cfa = DP_FRAME_CFA(w->at.fp + DP_FP_RA);
 	if (!hotspot_is_return(w, s->cfa))
 		return DP_NO_TABLE;
-	return hotspot_leave(w, DP_FRAME_CFA(s->cfa), s->cfa, w->at.fp);
+	return jit_leave(w, DP_FRAME_CFA(s->cfa), s->cfa, w->at.fp);
 }
 
 /* True if the innermost frame is a word larger: intrinsics, such as of String.compareTo(), push one. */
@@ -255,7 +205,7 @@ static __always_inline enum dp_outcome hotspot_compiled(struct walk *w)
 	struct walk_code *c = &w->code;
 	int state = FRAME_CODE_COMPLETE;
 
-	if (!s->is_caller && hotspot_peek(w, c->bytes, FRAME_CODE_SIZE, w->at.pc) == 0) {
+	if (!s->is_caller && jit_peek(w, c->bytes, FRAME_CODE_SIZE, w->at.pc) == 0) {
 		c->frame_size = 8 * s->frame_size;
 		c->ahead = 0;
 		if (s->complete > 0 && offset < (__u32)s->complete)
@@ -266,13 +216,13 @@ static __always_inline enum dp_outcome hotspot_compiled(struct walk *w)
 	}
 	switch (state) {
 	case FRAME_CODE_NONE:
-		return hotspot_leave(w, DP_FRAME_CFA(sp), sp, 0);
+		return jit_leave(w, DP_FRAME_CFA(sp), sp, 0);
 	case FRAME_CODE_PUSHED:
-		return hotspot_leave(w, sp + DP_FP_CFA, sp + DP_FP_RA, sp);
+		return jit_leave(w, sp + DP_FP_CFA, sp + DP_FP_RA, sp);
 	case FRAME_CODE_UNSAVED:
-		return hotspot_leave(w, cfa, DP_CALLER_RA(cfa), 0);
+		return jit_leave(w, cfa, DP_CALLER_RA(cfa), 0);
 	default:
-		return hotspot_leave(w, cfa, DP_CALLER_RA(cfa), cfa - DP_FP_CFA);
+		return jit_leave(w, cfa, DP_CALLER_RA(cfa), cfa - DP_FP_CFA);
 	}
 }
 
@@ -286,22 +236,11 @@ static __always_inline int hotspot_has_frame(struct walk *w, const struct dp_hot
 	       !hotspot_is_return(w, w->at.sp);
 }
 
-/*
- * Leaves the frame at w->at.pc. Returns an enum dp_outcome; DP_NO_TABLE: it is not HotSpot's, or
- * cannot be left.
- */
-PORT_GLOBAL int walk_hotspot(struct walk *w, __u32 is_caller)
+static __always_inline enum dp_outcome hotspot_step(struct walk *w, const struct dp_hotspot *h)
 {
-	const struct dp_hotspot *h;
-	__u64 at;
+	__u32 is_caller = w->hotspot.is_caller;
+	__u64 at = w->at.pc - (is_caller ? 1 : 0);
 
-	if (!w)
-		return DP_NO_TABLE;
-	h = hotspot_of(w);
-	if (!h)
-		return DP_NO_TABLE;
-	w->hotspot.is_caller = is_caller;
-	at = w->at.pc - (is_caller ? 1 : 0);
 	if (at - h->interpreter_start < h->interpreter_end - h->interpreter_start &&
 	    (is_caller || hotspot_has_frame(w, h))) {
 		hotspot_note_interpreted(w, h);
@@ -310,11 +249,35 @@ PORT_GLOBAL int walk_hotspot(struct walk *w, __u32 is_caller)
 	if (hotspot_blob(w, h, at) < 0)
 		return DP_NO_TABLE;
 	hotspot_note_compiled(w, h);
+	/* What is above on the stack is the carrier's, and no caller of this frame. */
+	if (thaw_has(h, w->at.pc))
+		return (enum dp_outcome)thaw_begin(w);
 	if (w->at.pc == h->call_stub_return)
 		return hotspot_by_fp(w, 0);
 	if (w->hotspot.frame_size == 0 || w->hotspot.frame_size > HOTSPOT_MAX_FRAME)
 		return hotspot_stub(w);
 	return hotspot_compiled(w);
+}
+
+/*
+ * Leaves the frame at w->at.pc. Returns an enum dp_outcome; DP_NO_TABLE: it is not HotSpot's, or
+ * cannot be left.
+ */
+PORT_GLOBAL int walk_hotspot(struct walk *w, __u32 is_caller)
+{
+	const struct dp_hotspot *h;
+	enum dp_outcome outcome;
+	int is_in_heap;
+
+	if (!w)
+		return DP_NO_TABLE;
+	h = hotspot_of(w);
+	if (!h)
+		return DP_NO_TABLE;
+	w->hotspot.is_caller = is_caller;
+	is_in_heap = jit_is_in_heap(w);
+	outcome = hotspot_step(w, h);
+	return is_in_heap && outcome == DP_WALKING ? thaw_go_on(w) : (int)outcome;
 }
 
 #endif

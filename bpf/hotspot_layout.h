@@ -39,19 +39,44 @@ struct dp_hotspot {
 	/* The interpreter's code; and where the stub by which native code calls Java goes on */
 	__u64 interpreter_start, interpreter_end;
 	__u64 call_stub_return;
-	__u32 segment_bits;   /* a segment has 1 << segment_bits bytes */
-	__u32 header_size;    /* of a block, in front of its blob */
-	__u32 frame_size;     /* in a blob: its frame's size in words, */
-	__u32 frame_complete; /* from where on in its code the frame is complete: 4 bytes, or */
-	__u32 complete_size;  /* 2; negative: not known */
-	__u32 code_begin;     /* and where its code begins: an address, or */
-	__u32 code_is_offset; /* a number of 4 bytes, from the blob's start */
-	__u32 method_id; /* in the blob of a method: what tells apart those that follow each other */
+	/* The stubs that bring frames of a virtual thread back from the heap; end exclusive */
+	__u64 thaw_start, thaw_end;
+	/* Those in the heap. 0: they are not read; else where the JVM keeps what the outermost returns to */
+	__u64 return_pc;
+	__u64 oop_base; /* references of 4 bytes are shifted, and relative to that */
+	__u32 oop_shift;
+	__u32 oop_class;    /* in an object: its class, in 4 bytes, */
+	__u32 chunk_class;  /* and that of a StackChunk. In that: */
+	__u32 chunk_stack;  /* where its frames are, */
+	__u32 chunk_sp;     /* how many words are in front of the innermost one (4 bytes), */
+	__u32 chunk_end;    /* that number if it has none, */
+	__u32 chunk_parent; /* and the chunk with those further out */
+	__u32 tail;         /* in a Continuation: its innermost chunk */
+	__u32 segment_bits; /* a segment has 1 << segment_bits bytes */
+	__u32 header_size;  /* of a block, in front of its blob */
+	/* In a blob */
+	__u32 frame_size; /* size of its frame, in words */
+	__u32 frame_complete; /* offset in its code from which the frame is complete; negative: not known */
+	__u32 complete_size;  /* of that number: 2 or 4 bytes */
+	__u32 code_begin;     /* where its code begins */
+	__u32 code_is_offset; /* that is 4 bytes, from the blob's start; 0: it is an address */
+	__u32 method_id; /* of a method: tells apart those that follow each other at an address */
 	__u32 method_const; /* in a Method: its ConstMethod */
-	/* In an interpreter's frame, in bytes from fp: its Method, */
-	__s32 frame_method;
-	__s32 frame_bytecode; /* the address of its bytecode, */
-	__s32 sender_sp;      /* and the caller's stack pointer */
+	/* In an interpreter's frame, in bytes from fp */
+	__s32 frame_method;   /* its Method */
+	__s32 frame_bytecode; /* the address of its bytecode */
+	__s32 sender_sp;      /* the caller's stack pointer */
+	/*
+	 * How the name of an object's class is found: the word at class_at in the object is shifted left by
+	 * class_lift, right by class_drop and left by class_up; with class_base, it is the Klass's address. That has
+	 * at class_name its name's, a Symbol with a length of 2 bytes, and text.
+	 */
+	__u64 class_base;
+	__u32 class_at;
+	__u32 class_lift, class_drop, class_up;
+	__u32 class_name;
+	__u32 symbol_length, symbol_text;
+	__u32 has_classes; /* 0: nothing of this is known */
 };
 
 DP_ASSERT(sizeof(struct dp_hotspot) % DP_CELL_SIZE == 0, "dp_hotspot consists of cells");

@@ -170,8 +170,8 @@ struct dp_image {
 	__u32 programs;
 	__u32 starts; /* __u16[]: the most frequent states at block starts */
 	/*
-	 * With a form of Go: a program, counted from `programs`, that computes the address of the
-	 * thread's current labels, or 0
+	 * With a form of Go: offset of a program, in cells from `programs`, whose value is the address
+	 * of the thread's labels; that value is 0 if it has none. With other forms unused: 0.
 	 */
 	__u32 labels;
 	__u8 labels_form;  /* enum dp_labels_form */

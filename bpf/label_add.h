@@ -20,6 +20,13 @@ static __always_inline void labels_leave_out(struct walk *w, __u64 n)
 	w->labels.head.n_left_out += n < DP_LABELS_MAX_SIZE ? (__u16)n : DP_LABELS_MAX_SIZE;
 }
 
+/* A label, or a text of it, cannot be read. */
+static __always_inline void labels_miss(struct walk *w)
+{
+	w->at.cost += WALK_COST_FAULT;
+	labels_leave_out(w, 1);
+}
+
 static __always_inline __u32 label_text_size(const struct label_text *s)
 {
 	return s->size < DP_LABEL_CUT ? (__u32)s->size : DP_LABEL_CUT;
@@ -43,9 +50,10 @@ static __always_inline void labels_add(struct walk *w, const struct label_pair *
 	to[0] = (__u8)key_size;
 	to[1] = (__u8)value_size;
 	to += sizeof(struct dp_label);
+	walk_charge(w, 2);
 	if (port_read_user(w, to, key_size, label->key.at) < 0 ||
 	    port_read_user(w, to + key_size, value_size, label->value.at) < 0) {
-		labels_leave_out(w, 1);
+		labels_miss(w);
 		return;
 	}
 	w->labels.size = at + size;

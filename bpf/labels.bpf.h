@@ -2,6 +2,7 @@
 #ifndef DP_BPF_LABELS_BPF_H
 #define DP_BPF_LABELS_BPF_H
 
+#include "bpf/copy.bpf.h"
 #include "bpf/labels.h"
 
 #include <bpf/bpf_helpers.h>
@@ -27,7 +28,7 @@ static __always_inline __u32 sample_put_labels(struct walk *w, __u32 n)
 	w->labels.head.part.size = (__u16)(cells * DP_CELL_SIZE);
 	cells = port_opaque(cells);
 	if (cells > WALK_LABELS_CELLS ||
-	    bpf_probe_read_kernel(&w->out.frames[n], cells * DP_CELL_SIZE, &w->labels.head) < 0)
+	    copy_cells(&w->out.frames[n], cells * DP_CELL_SIZE, &w->labels.head) < 0)
 		return 0;
 	w->out.sample.flags |=
 		w->labels.head.part.type == DP_RECORD_LABELS ? DP_SAMPLE_LABELS : DP_SAMPLE_CONTEXT;

@@ -49,8 +49,9 @@ static long labels_list_step(__u32 i, void *ctx)
 	struct walk *w = ((struct walk_ref *)ctx)->w;
 	struct label_pair label;
 
+	walk_charge(w, 1);
 	if (port_read_user(w, &label, sizeof(label), w->labels.at + i * sizeof(label)) < 0)
-		labels_leave_out(w, 1);
+		labels_miss(w);
 	else
 		labels_add(w, &label);
 	return 0;
@@ -105,11 +106,14 @@ static long labels_map_step(__u32 i, void *ctx)
 	struct label_pair label;
 	__u8 used;
 
-	if (port_read_user(w, &used, sizeof(used), w->labels.at + slot) == 0 &&
-	    used >= GO_FIRST_USED &&
-	    port_read_user(w, &label.key, sizeof(label.key), w->labels.at + GO_KEYS + text) == 0 &&
-	    port_read_user(w, &label.value, sizeof(label.value), w->labels.at + GO_VALUES + text) ==
-		    0) {
+	walk_charge(w, 3);
+	if (port_read_user(w, &used, sizeof(used), w->labels.at + slot) < 0) {
+		w->at.cost += WALK_COST_FAULT;
+	} else if (used >= GO_FIRST_USED &&
+		   port_read_user(w, &label.key, sizeof(label.key),
+				  w->labels.at + GO_KEYS + text) == 0 &&
+		   port_read_user(w, &label.value, sizeof(label.value),
+				  w->labels.at + GO_VALUES + text) == 0) {
 		labels_add(w, &label);
 		w->labels.left--;
 	}

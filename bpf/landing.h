@@ -19,7 +19,7 @@
 #include "bpf/call.h"
 #include "bpf/walk_state.h"
 
-/* From behind uw_install_context_1() on, a landing function ends before so many CALL_LANDING_STEPs. */
+/* Reads of CALL_LANDING_STEP bytes that reach from the call of uw_install_context_1() to the function's end. */
 #define LANDING_STEPS 23
 /* A landing function is smaller. */
 #define LANDING_MAX_FUNCTION 4096
@@ -46,14 +46,14 @@ PORT_GLOBAL int walk_has_landed(struct walk *w)
 	if (!w || w->at.n_frames == 0)
 		return 0;
 	callee = DP_FRAME_ADDRESS(walk_trail(w, w->at.n_frames - 1)->frame);
-	w->at.cost += WALK_COST_WORD;
+	w->at.cost += (1 + CALL_TARGET_READS) * WALK_COST_WORD;
 	if (port_read_user(w, &bytes, sizeof(bytes), w->at.pc - sizeof(bytes)) < 0)
 		return 0;
 	target = call_target(w, bytes, w->at.pc);
 	if (target != 0 && callee - target < LANDING_MAX_FUNCTION)
 		return 0;
 	w->at.cost += LANDING_STEPS * WALK_COST_WORD;
-	/* If it stops at the last step, that is not seen. */
+	/* A match in the last step looks like none: the loop's result is the same. */
 	return port_loop(LANDING_STEPS, landing_seek, &ref) < LANDING_STEPS;
 }
 

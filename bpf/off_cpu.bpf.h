@@ -14,8 +14,9 @@
 
 const volatile __u64 dp_min_block_ns;
 const volatile __u64 dp_max_block_ns;
-const volatile __u32 dp_states;  /* bits by enum dp_state */
-const volatile __u32 dp_own_pid; /* left out: it waits for samples; of events, it causes more */
+const volatile __u32 dp_states; /* bits by enum dp_state */
+/* Our own PID: not sampled, because its waits are for samples, and its events would cause further ones. */
+const volatile __u32 dp_own_pid;
 
 /* The tracepoint passes the state: since 5.18. */
 const volatile bool dp_has_prev_state;
@@ -63,13 +64,13 @@ static __always_inline void count_lost_interval(__u32 cpu, const struct dp_block
 {
 	struct dp_losses *losses = bpf_map_lookup_elem(&dp_losses, &cpu);
 
-	count_loss(cpu, true);
+	count_loss(cpu, b->lost != DP_LOST_NOT ? b->lost : DP_LOST_FULL);
 	if (losses)
 		__sync_fetch_and_add(&losses->time_ns, ns * b->weight);
 }
 
-/* Sends the end of an interval. */
-static __always_inline void block_end(struct dp_blocked *b, __u64 end_ns, __u32 cpu)
+/* Sends the end of an interval. Not inlined: its record would stay on the stack while that is walked. */
+static __noinline void block_end(struct dp_blocked *b, __u64 end_ns, __u32 cpu)
 {
 	struct dp_off_cpu_end end = {
 		.part = { DP_RECORD_OFF_CPU_END, sizeof(end) },
@@ -85,7 +86,7 @@ static __always_inline void block_end(struct dp_blocked *b, __u64 end_ns, __u32 
 	if (ns < dp_min_block_ns || ns > dp_max_block_ns)
 		return;
 	ring = bpf_map_lookup_elem(&dp_rings, &key);
-	if (b->is_lost || !ring ||
+	if (b->lost != DP_LOST_NOT || !ring ||
 	    bpf_ringbuf_output(ring, &end, sizeof(end), wakeup_flags(ring)) < 0)
 		count_lost_interval(cpu, b, ns);
 }
@@ -134,7 +135,7 @@ static __always_inline struct dp_blocked *block_begin(const struct task_struct *
 	}
 	b->tid = tid;
 	b->weight = weight;
-	b->is_lost = false;
+	b->lost = DP_LOST_NOT;
 	b->ran_ns = prev->se.sum_exec_runtime;
 	b->since_ns = now;
 	return b;
@@ -159,12 +160,12 @@ static __always_inline void switch_out(__u64 *ctx, const struct task_struct *pre
 		return;
 	b = block_begin(prev, b, (__u32)pid_tgid, weight, now);
 	if (!b) {
-		count_loss(cpu, false);
+		count_loss(cpu, DP_LOST_UNTRACKED);
 		return;
 	}
 	s = scratch_find(cpu);
 	if (!s) {
-		b->is_lost = true;
+		b->lost = DP_LOST_BUSY;
 		return;
 	}
 	sample_begin(s, pid_tgid, DP_EVENT_OFF_CPU, weight, cpu);
@@ -178,7 +179,8 @@ static __always_inline void switch_out(__u64 *ctx, const struct task_struct *pre
 	else
 		sample_user_stack(s, cell, regs_of_task(&s->walk));
 	sample_kernel_stack(&s->walk, ctx);
-	b->is_lost = !sample_output(s, false, NULL);
+	if (!sample_output(s, false, NULL))
+		b->lost = DP_LOST_FULL;
 	scratch_release(s);
 }
 

@@ -53,7 +53,7 @@ static __always_inline int perl_next_stack(struct walk *w)
 {
 	struct walk_perl *p = &w->perl;
 
-	if (port_read_user(w, p->bytes, DP_PERL_STACK_READ, p->stack) < 0)
+	if (walk_peek(w, p->bytes, DP_PERL_STACK_READ, p->stack) < 0)
 		return -1;
 	p->first = perl_word(p->bytes, p->layout.contexts);
 	p->stack = perl_word(p->bytes, p->layout.previous);
@@ -79,8 +79,7 @@ static __always_inline void perl_add(struct walk *w, __u64 code, __u32 check, __
 	f->tag = (__u64)check << 32;
 	f->position = flags;
 	r->head.n++;
-	if (p->statement == 0 ||
-	    port_read_user(w, p->bytes, DP_PERL_STATEMENT_READ, p->statement) < 0)
+	if (p->statement == 0 || walk_peek(w, p->bytes, DP_PERL_STATEMENT_READ, p->statement) < 0)
 		return;
 	type = perl_half(p->bytes, p->layout.op_type) & DP_PERL_OP_TYPES;
 	if (p->statement == p->start && type != p->layout.op_next && type != p->layout.op_debug)
@@ -108,7 +107,7 @@ static __always_inline void perl_correct_statement(struct walk *w)
 		p->statement = op;
 		return;
 	}
-	if (port_read_user(w, p->bytes, DP_PERL_OP_READ, op) < 0)
+	if (walk_peek(w, p->bytes, DP_PERL_OP_READ, op) < 0)
 		return;
 	if ((perl_half(p->bytes, p->layout.op_type) & DP_PERL_OP_TYPES) == p->layout.op_goto)
 		p->statement = 0;
@@ -133,7 +132,7 @@ static __always_inline int perl_find_name(struct walk *w, __u64 function, __u64 
 	*ret_code = (name & ~DP_PERL_CODES) | DP_PERL_GV;
 	if (!(flags & p->layout.is_named)) {
 		if (chain_read_word(w, &at, name) < 0 ||
-		    port_read_user(w, p->bytes, DP_PERL_NAME_READ, at) < 0)
+		    walk_peek(w, p->bytes, DP_PERL_NAME_READ, at) < 0)
 			return -1;
 		*ret_check = perl_check(perl_word(p->bytes, p->layout.gv_name),
 					perl_word(p->bytes, p->layout.gv_package));
@@ -157,7 +156,7 @@ static __always_inline int perl_add_function(struct walk *w, __u64 function, __u
 	__u32 check;
 
 	if (chain_read_word(w, &code, function) < 0 ||
-	    port_read_user(w, p->bytes, DP_PERL_BODY_READ, code) < 0)
+	    walk_peek(w, p->bytes, DP_PERL_BODY_READ, code) < 0)
 		return -1;
 	if (perl_half(p->bytes, p->layout.flags) & p->layout.is_native)
 		return 0;
@@ -174,7 +173,7 @@ static __always_inline __u32 perl_is_calling(struct walk *w)
 {
 	struct walk_perl *p = &w->perl;
 
-	return p->op != 0 && port_read_user(w, p->bytes, DP_PERL_OP_READ, p->op) == 0 &&
+	return p->op != 0 && walk_peek(w, p->bytes, DP_PERL_OP_READ, p->op) == 0 &&
 	       (perl_half(p->bytes, p->layout.op_type) & DP_PERL_OP_TYPES) == p->layout.op_call;
 }
 
@@ -258,6 +257,8 @@ static long perl_step(__u32 i, void *ctx)
 	struct walk_runtime *r = &w->runtime;
 	struct walk_perl *p = &w->perl;
 
+	if (runtime_is_over(w))
+		return 1;
 	if (p->left == 0) {
 		if (p->stack == 0) {
 			r->head.outcome = DP_RUNTIME_COMPLETE;
@@ -270,8 +271,8 @@ static long perl_step(__u32 i, void *ctx)
 	if (r->head.n >= DP_MAX_RUNTIME_FRAMES)
 		return 1;
 	p->left--;
-	if (port_read_user(w, p->context, DP_PERL_CONTEXT_READ,
-			   p->first + (__u64)p->left * p->layout.context_size) == 0 &&
+	if (walk_peek(w, p->context, DP_PERL_CONTEXT_READ,
+		      p->first + (__u64)p->left * p->layout.context_size) == 0 &&
 	    perl_add_context(w) == 0)
 		return 0;
 fault:

@@ -18,49 +18,60 @@
 #define DP_PERL_MAX_READ 128
 
 struct dp_perl {
-	__u64 variable; /* as in struct dp_chain: it leads to the interpreter, */
+	__u64 variable; /* as in struct dp_chain: it leads to the interpreter */
 	__u32 place;
-	__u32 is_threaded; /* or 0: what follows are variables of the file, and there is one interpreter */
-	__u64 stack; /* in the interpreter: the innermost stack, the statement that runs, its op, */
-	__u64 statement;
-	__u64 op;
-	__u64 saved;    /* and how much is kept to be restored (4 bytes) */
-	__u32 contexts; /* in a stack: its array, the stack of the caller, */
-	__u32 previous;
-	__u32 last;     /* the index of the innermost context, and of the innermost one that */
-	__u32 last_sub; /* is complete and a function or an eval (4 bytes each, signed) */
-	__u32 context_size;
-	__u32 type; /* in a context: its kind and flags (1 byte), the statement that it was made in, */
-	__u32 caller;
-	__u32 saved_before; /* what was kept then, */
-	__u32 resume;       /* the op that the caller goes on with; 0: its loop ends; */
-	__u32 function;     /* and the function (CV) */
-	__u32 package; /* in a CV's body: its package, first op, name (or what has that) and flags */
-	__u32 start;
-	__u32 name;
+	__u32 is_threaded; /* 0: the next four are variables of the file, and there is one interpreter */
+	/* In the interpreter */
+	__u64 stack;     /* the innermost stack */
+	__u64 statement; /* that runs */
+	__u64 op;        /* that runs */
+	__u64 saved;     /* how much is kept to be restored (4 bytes) */
+	/* In a stack */
+	__u32 contexts; /* its array */
+	__u32 previous; /* the stack of the caller */
+	__u32 last;     /* index of the innermost context (4 bytes, signed) */
+	__u32 last_sub; /* index of the innermost complete sub, format or eval (4 bytes, signed) */
+	/* In a context */
+	__u32 context_size; /* its own */
+	__u32 type;         /* its kind and flags (1 byte) */
+	__u32 caller;       /* the statement in which it was made */
+	__u32 saved_before; /* what was kept then */
+	__u32 resume;       /* the op that the caller goes on with; 0 there: its loop ends */
+	__u32 function;     /* the function (CV) */
+	/* In a CV's body */
+	__u32 package;
+	__u32 start; /* its first op */
+	__u32 name;  /* or what has that */
 	__u32 flags;
-	__u32 gv_name; /* in the body of what has a name (GV): that (HEK), and its package */
+	/* In the body of a GV */
+	__u32 gv_name; /* a HEK */
 	__u32 gv_package;
-	__u32 op_type;   /* in an op (9 bits), of which a statement (COP) is one; */
-	__u32 line;      /* in that: its line (4 bytes), */
-	__u32 file;      /* file (or what has its name), */
-	__u32 sequence;  /* and number (4 bytes) */
-	__u32 is_native; /* flags of a CV */
+	/* In an op, of which a statement (COP) is one */
+	__u32 op_type; /* 9 bits */
+	/* In a statement */
+	__u32 line;     /* 4 bytes */
+	__u32 file;     /* or what has its name */
+	__u32 sequence; /* its number (4 bytes) */
+	/* Flags of a CV */
+	__u32 is_native;
 	__u32 is_named;
 	__u32 is_lexical;
-	__u16 op_call; /* types of ops: to call, to go elsewhere, and the two kinds of statements */
+	/* Types of ops */
+	__u16 op_call;
 	__u16 op_goto;
-	__u16 op_next;
-	__u16 op_debug;
-	__u8 kind_null; /* kinds of contexts, */
+	__u16 op_next;  /* a statement, */
+	__u16 op_debug; /* and one that is debugged */
+	/* Kinds of contexts */
+	__u8 kind_null;
 	__u8 kind_block;
 	__u8 kind_sub;
 	__u8 kind_format;
 	__u8 kind_eval;
 	__u8 kind_defer;
-	__u8 is_reused; /* and their flags: of a sub that is called again and again; */
-	__u8 is_fake;   /* of one that is the caller's own; and of an eval that is no text */
-	__u8 is_eval_block;
+	/* Flags of contexts */
+	__u8 is_reused;     /* a sub that is called again and again */
+	__u8 is_fake;       /* a sub that is the caller's own */
+	__u8 is_eval_block; /* an eval that is no text */
 	__u8 zero[3];
 };
 

@@ -13,11 +13,14 @@
  *   port_u8(segment, at)                   the number there; port_u16(), port_u32()
  *   port_u64(p)                            the number at p, which need not be aligned
  *   port_index(i, n)                       i, known to be below n (a power of two)
- *   port_loop(n, fn, ctx)                  call fn(i, ctx) up to n times, until it returns 1
+ *   port_loop(n, fn, ctx)                  call fn(i, ctx) up to n times, until it returns 1; returns
+ *                                          the number of calls made
  *   port_trampoline(w)                     return address set by uretprobes; 0: none
  *   port_origin(w, slot)                   the original return address at a stack address; 0: not
  *                                          known
+ *   port_thread_base(w)                    base of the walked thread's local storage; 0: not known
  *   port_has_jit(w)                        frames of JIT compilers are left: hotspot.h, sljit.h
+ *   port_max_cost(w, normal)               the most that the walk may cost
  *   port_opaque(x)                         hide from the compiler how x was computed
  *   PORT_GLOBAL                            for a function that is to be verified on its own
  *

@@ -162,6 +162,11 @@ static __always_inline __u64 port_thread_base(struct walk *w)
 	return thread_base((const void *)bpf_get_current_task_btf());
 }
 
+static __always_inline __u32 port_max_cost(const struct walk *w, __u32 normal)
+{
+	return normal;
+}
+
 static __always_inline __u64 port_trampoline(struct walk *w)
 {
 	const struct task_struct *task = (const void *)bpf_get_current_task_btf();

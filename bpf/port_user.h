@@ -26,6 +26,7 @@ struct port_user {
 	uint8_t *const *segments;
 	uint32_t n_segments;
 	uint64_t thread_base; /* of the walked thread; 0: not known */
+	uint32_t times; /* how many times as much a walk may cost as in the kernel; 0: as much */
 };
 
 /* Every struct walk starts with this. */
@@ -116,6 +117,14 @@ static inline uint64_t port_thread_base(struct walk *w)
 static inline bool port_has_jit(struct walk *w)
 {
 	return true;
+}
+
+/* Nothing waits for it here as a CPU does for the kernel's. */
+static inline uint32_t port_max_cost(const struct walk *w, uint32_t normal)
+{
+	const struct port_user *port = ((const struct port_world *)w)->user;
+
+	return port->times ? port->times * normal : normal;
 }
 
 /* Only the kernel knows it. */

@@ -216,7 +216,7 @@ PORT_GLOBAL int walk_program(struct walk *w, __u32 cell)
 		return DP_UNSUPPORTED_RULE;
 	w->program.cell = cell;
 	w->program.outcome = DP_WALKING;
-	w->at.cost += (__u32)*n_ops;
+	w->at.cost += WALK_COST_PROGRAM + (__u32)*n_ops;
 	port_loop((__u32)*n_ops, walk_program_step, &ref);
 	return (int)w->program.outcome;
 }

@@ -8,13 +8,7 @@
  * change the list of threads. What is read need not make sense: each loop is bounded.
  */
 
-#include "bpf/walk_state.h"
-
-static __always_inline __u64 python_word(const struct walk_runtime *r, __u32 at)
-{
-	return port_u64(r->bytes +
-			port_index(at & (DP_PYTHON_FRAME_SIZE - 1), DP_PYTHON_FRAME_SIZE));
-}
+#include "bpf/runtime_frame.h"
 
 /*
  * Finds the first frames of the innermost evaluation loop, and of the one that called it, by the
@@ -25,14 +19,12 @@ static __always_inline int python_find_loop(struct walk *w, __u64 loop)
 	struct walk_runtime *r = &w->runtime;
 	__u64 previous;
 
-	if (port_read_user(w, &previous, sizeof(previous), loop + r->python.c_previous) < 0 ||
-	    port_read_user(w, &r->innermost, sizeof(r->innermost), loop + r->python.c_frame - 1) <
-		    0)
+	if (walk_peek(w, &previous, sizeof(previous), loop + r->python.c_previous) < 0 ||
+	    walk_peek(w, &r->innermost, sizeof(r->innermost), loop + r->python.c_frame - 1) < 0)
 		return -1;
 	if (previous == 0)
 		r->below = 0;
-	else if (port_read_user(w, &r->below, sizeof(r->below), previous + r->python.c_frame - 1) <
-		 0)
+	else if (walk_peek(w, &r->below, sizeof(r->below), previous + r->python.c_frame - 1) < 0)
 		return -1;
 	return 0;
 }
@@ -43,8 +35,7 @@ static __always_inline int python_find_frames(struct walk *w)
 	struct walk_runtime *r = &w->runtime;
 
 	r->below = 0;
-	if (port_read_user(w, &r->innermost, sizeof(r->innermost), r->at + r->python.thread_frame) <
-	    0)
+	if (walk_peek(w, &r->innermost, sizeof(r->innermost), r->at + r->python.thread_frame) < 0)
 		return -1;
 	return r->python.c_frame != 0 && r->innermost != 0 ? python_find_loop(w, r->innermost) : 0;
 }
@@ -61,6 +52,8 @@ static long python_thread_step(__u32 i, void *ctx)
 	struct walk_runtime *r = &w->runtime;
 	__u64 id;
 
+	if (runtime_is_over(w))
+		return 1;
 	if (r->at == 0) {
 		__u64 interpreter = r->interpreter;
 
@@ -69,14 +62,13 @@ static long python_thread_step(__u32 i, void *ctx)
 				r->head.outcome = DP_RUNTIME_NO_THREAD;
 			return 1;
 		}
-		if (port_read_user(w, &r->at, sizeof(r->at), interpreter + r->python.first_thread) <
-			    0 ||
-		    port_read_user(w, &r->interpreter, sizeof(r->interpreter),
-				   interpreter + r->python.next_interpreter) < 0)
+		if (walk_peek(w, &r->at, sizeof(r->at), interpreter + r->python.first_thread) < 0 ||
+		    walk_peek(w, &r->interpreter, sizeof(r->interpreter),
+			      interpreter + r->python.next_interpreter) < 0)
 			goto fault;
 		return 0;
 	}
-	if (port_read_user(w, &id, sizeof(id), r->at + r->python.thread_id) < 0)
+	if (walk_peek(w, &id, sizeof(id), r->at + r->python.thread_id) < 0)
 		goto fault;
 	if (id == r->self) {
 		if (python_find_frames(w) < 0)
@@ -85,7 +77,7 @@ static long python_thread_step(__u32 i, void *ctx)
 		if (r->innermost != 0 || r->below != 0)
 			return 1;
 	}
-	if (port_read_user(w, &r->at, sizeof(r->at), r->at + r->python.next_thread) < 0)
+	if (walk_peek(w, &r->at, sizeof(r->at), r->at + r->python.next_thread) < 0)
 		goto fault;
 	return 0;
 fault:
@@ -118,9 +110,8 @@ static __always_inline void python_find(struct walk *w)
 	r->innermost = 0;
 	r->self = port_thread_base(w);
 	r->head.outcome = DP_RUNTIME_READ_FAULT;
-	if (r->self == 0 ||
-	    port_read_user(w, &r->interpreter, sizeof(r->interpreter),
-			   r->bias + r->python.runtime + r->python.interpreters) < 0)
+	if (r->self == 0 || walk_peek(w, &r->interpreter, sizeof(r->interpreter),
+				      r->bias + r->python.runtime + r->python.interpreters) < 0)
 		return;
 	r->head.outcome = DP_RUNTIME_MANY_THREADS;
 	port_loop(DP_MAX_RUNTIME_THREADS, python_thread_step, &ref);
@@ -137,8 +128,9 @@ static __always_inline void python_find(struct walk *w)
 static __always_inline int python_leave_copy(struct walk *w, __u64 code, __u64 *position)
 {
 	struct walk_runtime *r = &w->runtime;
-	__u64 number = (__u32)python_word(r, r->python.copy), at;
+	__u64 number = (__u32)runtime_word(r, r->python.copy), at;
 
+	walk_charge(w, 2);
 	if (port_read_user(w, &at, sizeof(at), code + r->python.copies) < 0 ||
 	    port_read_user(w, &at, sizeof(at), at + DP_PYTHON_COPIES_HEAD + number * sizeof(at)) <
 		    0)
@@ -159,9 +151,59 @@ static __always_inline int python_is_own(struct walk *w, __u64 code, __u64 name,
 
 	if (line != 0 || r->python.entry_kind != DP_PYTHON_ENTRY_LINK)
 		return 0;
-	if (port_read_user(w, &file, sizeof(file), code + r->python.filename) < 0)
+	if (walk_peek(w, &file, sizeof(file), code + r->python.filename) < 0)
 		return -1;
 	return file == name;
+}
+
+/*
+ * Reads a code object's first line and name, at once if they are near each other, as they are in each
+ * version. Returns 0 or negative.
+ */
+static __always_inline int python_read_code(struct walk *w, __u64 code, __u64 *ret_name,
+					    __u32 *ret_line)
+{
+	struct walk_runtime *r = &w->runtime;
+	__u32 behind = port_opaque(r->python.name - r->python.line);
+
+	if (behind > DP_PYTHON_CODE_READ - sizeof(*ret_name))
+		return walk_peek(w, ret_name, sizeof(*ret_name), code + r->python.name) < 0 ?
+			       -1 :
+			       walk_peek(w, ret_line, sizeof(*ret_line), code + r->python.line);
+	if (walk_peek(w, r->code, behind + sizeof(*ret_name), code + r->python.line) < 0)
+		return -1;
+	*ret_line = (__u32)port_u64(r->code);
+	*ret_name = port_u64(r->code + port_index(behind, DP_PYTHON_CODE_READ));
+	return 0;
+}
+
+/*
+ * What is known of a code object, whose memory does not change while one of its frames is there. Returns
+ * NULL if it is unreadable.
+ */
+static __always_inline const struct walk_python_code *python_find_code(struct walk *w, __u64 code)
+{
+	struct walk_runtime *r = &w->runtime;
+	struct walk_python_code *c = &r->codes[port_index(
+		(code >> 4 ^ code >> 9) & (WALK_PYTHON_CODES - 1), WALK_PYTHON_CODES)];
+	__u64 name, hash;
+	__u32 line;
+	int is_own;
+
+	if (c->address == code && c->reading == r->reading)
+		return c;
+	c->address = 0;
+	if (python_read_code(w, code, &name, &line) < 0 ||
+	    walk_peek(w, &hash, sizeof(hash), name + r->python.hash) < 0)
+		return NULL;
+	is_own = python_is_own(w, code, name, line);
+	if (is_own < 0)
+		return NULL;
+	c->address = code;
+	c->reading = r->reading;
+	c->tag = python_tag(hash, line);
+	c->is_own = (__u32)is_own;
+	return c;
 }
 
 /*
@@ -171,27 +213,22 @@ static __always_inline int python_is_own(struct walk *w, __u64 code, __u64 name,
 static __always_inline int python_add(struct walk *w)
 {
 	struct walk_runtime *r = &w->runtime;
-	__u64 code = python_word(r, r->python.code) & ~DP_PYTHON_REFERENCE_FLAGS;
-	__u64 position = python_word(r, r->python.position);
+	__u64 code = runtime_word(r, r->python.code) & ~DP_PYTHON_REFERENCE_FLAGS;
+	__u64 position = runtime_word(r, r->python.position);
 	struct dp_runtime_frame *f = &r->frames[port_index(r->head.n, DP_MAX_RUNTIME_FRAMES)];
-	__u64 name, hash;
-	__u32 line;
-	int is_own;
+	const struct walk_python_code *c = python_find_code(w, code);
 
-	if (port_read_user(w, &name, sizeof(name), code + r->python.name) < 0 ||
-	    port_read_user(w, &line, sizeof(line), code + r->python.line) < 0 ||
-	    port_read_user(w, &hash, sizeof(hash), name + r->python.hash) < 0)
+	if (!c)
 		return -1;
-	is_own = python_is_own(w, code, name, line);
-	if (is_own != 0)
-		return is_own < 0 ? -1 : 0;
+	if (c->is_own)
+		return 0;
 	if (r->python.copies != 0 && python_leave_copy(w, code, &position) < 0)
 		return -1;
 	if (r->python.position_size == sizeof(__u32))
 		position = (__u32)position;
 	f->code = code;
 	f->position = position & ~DP_RUNTIME_ENTRY;
-	f->tag = python_tag(hash, line);
+	f->tag = c->tag;
 	r->head.n++;
 	return 0;
 }
@@ -215,7 +252,7 @@ static long python_frame_step(__u32 i, void *ctx)
 {
 	struct walk *w = ((struct walk_ref *)ctx)->w;
 	struct walk_runtime *r = &w->runtime;
-	__u32 size = r->python.frame_size;
+	__u32 size = port_opaque(r->python.frame_size);
 	__u8 entry;
 
 	if (r->at == 0) {
@@ -224,16 +261,18 @@ static long python_frame_step(__u32 i, void *ctx)
 		r->head.outcome = DP_RUNTIME_COMPLETE;
 		return 1;
 	}
-	if (r->head.n >= DP_MAX_RUNTIME_FRAMES)
+	if (r->head.n >= DP_MAX_RUNTIME_FRAMES || runtime_is_over(w))
 		return 1;
-	size = port_opaque(size);
 	if (size > DP_PYTHON_FRAME_SIZE)
 		size = DP_PYTHON_FRAME_SIZE;
-	if (port_read_user(w, r->bytes, size, r->at) < 0)
+	/* Until 3.10, each frame is an object. Then they are on a stack, callers below. */
+	if (runtime_read_frame(
+		    w, size,
+		    r->python.entry_kind == DP_PYTHON_ENTRY_EACH ? 0 : WALK_RUNTIME_READ - size,
+		    0) < 0)
 		goto fault;
-	entry = r->bytes[port_index(r->python.entry & (DP_PYTHON_FRAME_SIZE - 1),
-				    DP_PYTHON_FRAME_SIZE)];
-	r->at = python_word(r, r->python.previous);
+	entry = runtime_byte(r, r->python.entry);
+	r->at = runtime_word(r, r->python.previous);
 	if (r->python.entry_kind == DP_PYTHON_ENTRY_LINK && entry >= r->python.link) {
 		python_mark_entry(r);
 		return 0;
@@ -257,6 +296,7 @@ static __always_inline void python_read(struct walk *w, const struct dp_runtime_
 	struct walk_ref ref = { w };
 
 	w->runtime.python = image->python;
+	runtime_frames_begin(&w->runtime);
 	python_find(w);
 	if (w->runtime.head.outcome == DP_RUNTIME_MANY_FRAMES)
 		port_loop(2 * DP_MAX_RUNTIME_FRAMES, python_frame_step, &ref);

@@ -42,19 +42,21 @@ struct dp_part {
 #include "bpf/probe_layout.h"
 #include "bpf/alloc_layout.h"
 
-/* What user space has to do with a sample. */
+/*
+ * What user space has to do with a sample, and its parts. These follow in this order, each if its flag is set:
+ * labels, or the context; what was thrown; values, or spans, or calls; a crash; a runtime's frames.
+ */
 enum dp_sample_flags {
 	DP_SAMPLE_LATE = 1,     /* finish the walk: the tables were not in the kernel yet */
 	DP_SAMPLE_VERIFY = 2,   /* verify the walk; without chunks there was no room for them */
-	DP_SAMPLE_LABELS = 4,   /* labels follow in a struct dp_labels, the next part */
-	DP_SAMPLE_RUNTIME = 8,  /* a runtime's frames are in a struct dp_runtime, the last part */
-	DP_SAMPLE_VALUES = 16,  /* a probe's values are in a struct dp_values, before that */
-	DP_SAMPLE_CRASH = 32,   /* a signal is in a struct dp_crash, between these two */
-	DP_SAMPLE_CONTEXT = 64, /* in place of labels, a struct dp_context is the next part */
-	/* Those of a C++ exception are in another struct dp_values, before a probe's. */
-	DP_SAMPLE_THROWN = 128,
-	DP_SAMPLE_SPANS = 256, /* probed calls are in a struct dp_spans, in place of values, */
-	DP_SAMPLE_CALLS = 512, /* or values of several probes in a struct dp_calls */
+	DP_SAMPLE_LABELS = 4,   /* struct dp_labels */
+	DP_SAMPLE_RUNTIME = 8,  /* struct dp_runtime */
+	DP_SAMPLE_VALUES = 16,  /* struct dp_values: of a probe */
+	DP_SAMPLE_CRASH = 32,   /* struct dp_crash */
+	DP_SAMPLE_CONTEXT = 64, /* struct dp_context */
+	DP_SAMPLE_THROWN = 128, /* struct dp_values: of an exception */
+	DP_SAMPLE_SPANS = 256,  /* struct dp_spans: probed calls */
+	DP_SAMPLE_CALLS = 512,  /* struct dp_calls: values of several probes */
 };
 
 /*
@@ -130,7 +132,7 @@ struct dp_names {
  *   | time_ns                                               |
  *   | start                                                 |
  *   +---------------------------+-------------+-------------+
- *   | n_bytes                   | in_syscall  | is_last     |
+ *   | n_bytes                   | in_syscall  | is_cut      |
  *   +---------------------------+-------------+-------------+
  *   | regs, by DWARF number                                 |
  *   +-------------------------------------------------------+
@@ -144,7 +146,7 @@ struct dp_chunk {
 	__u64 start;   /* address of the first byte */
 	__u32 n_bytes;
 	__u16 in_syscall;    /* the program counter is behind a system call instruction */
-	__u16 is_last;       /* the last chunk of this stack */
+	__u16 is_cut;        /* behind it, the limit on chunks has cut the copy off */
 	struct dp_regs regs; /* of the sample, the same in all of its chunks */
 };
 

@@ -2,6 +2,7 @@
 #ifndef DP_BPF_RUNTIME_BPF_H
 #define DP_BPF_RUNTIME_BPF_H
 
+#include "bpf/copy.bpf.h"
 #include "bpf/runtime.h"
 
 #include <bpf/bpf_helpers.h>
@@ -26,7 +27,7 @@ static __always_inline __u32 sample_put_runtime(struct walk *w, __u32 n)
 	w->runtime.head.part = (struct dp_part){ DP_RECORD_RUNTIME, (__u16)(cells * DP_CELL_SIZE) };
 	cells = port_opaque(cells);
 	if (cells > WALK_RUNTIME_CELLS ||
-	    bpf_probe_read_kernel(&w->out.frames[n], cells * DP_CELL_SIZE, &w->runtime.head) < 0)
+	    copy_cells(&w->out.frames[n], cells * DP_CELL_SIZE, &w->runtime.head) < 0)
 		return 0;
 	w->out.sample.flags |= DP_SAMPLE_RUNTIME;
 	return cells;

@@ -49,7 +49,8 @@ static inline int runtime_is_known(__u32 kind)
 	X(NO_THREAD, "no_thread", "the runtime does not know the thread")                          \
 	X(READ_FAULT, "read_fault", "a part of the runtime's memory could not be read")            \
 	X(MANY_THREADS, "many_threads", "the runtime has more threads than are searched")          \
-	X(MANY_FRAMES, "many_frames", "the list has more frames than a sample can have")
+	X(MANY_FRAMES, "many_frames",                                                              \
+	  "the list has more frames than a sample can have, or takes too long to read")
 
 #define X(name, word, sentence) DP_RUNTIME_##name,
 enum dp_runtime_outcome { DP_RUNTIME_OUTCOMES(X) DP_N_RUNTIME_OUTCOMES };
@@ -113,8 +114,9 @@ enum dp_python_entry {
 	DP_N_PYTHON_ENTRIES,
 };
 
-/* Bytes of a frame that are read at once; a power of two. */
+/* The most bytes of a frame, and of a code object, that are needed; powers of two. */
 #define DP_PYTHON_FRAME_SIZE 128
+#define DP_PYTHON_CODE_READ 128
 
 /* In the low bits, a reference to a code object may have flags (from 3.14 on). */
 #define DP_PYTHON_REFERENCE_FLAGS 7ULL

@@ -4,26 +4,26 @@
 
 /* The share of a sample's process (share.h). Included by dwarfprof.bpf.c. */
 
-/* True if the process is over its share: its walks are short, and so are copies of its stacks. */
-PORT_GLOBAL int walk_is_short(struct scratch *s)
+/* If the process is over its share, the walk is to be short, and so are copies and lists of frames. */
+PORT_GLOBAL int walk_shorten(struct scratch *s)
 {
 	if (!s || !share_is_taken(&s->shares, s->walk.out.sample.pid, s->walk.out.sample.time_ns))
 		return 0;
+	s->walk.at.cost = WALK_MAX_COST - SHARE_FREE_COST;
+	s->walk.runtime.is_short = 1;
 	if (s->max_chunks > SHARE_FREE_CHUNKS)
 		s->max_chunks = SHARE_FREE_CHUNKS;
-	return 1;
+	return 0;
 }
 
-/* Counts a walk that took long, or copied much. */
-PORT_GLOBAL int walk_charge(struct scratch *s, int is_short)
+/* Counts a sample that took long: its walk, what was copied, or read. */
+PORT_GLOBAL int sample_charge(struct scratch *s)
 {
-	struct dp_sample *sample;
+	const struct dp_sample *sample;
 
 	if (!s)
 		return 0;
 	sample = &s->walk.out.sample;
-	if (is_short && sample->outcome == DP_WALK_LIMIT)
-		sample->outcome = DP_WALK_SHARE;
 	share_charge(&s->shares, sample->pid, sample->time_ns, bpf_ktime_get_ns());
 	return 0;
 }

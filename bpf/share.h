@@ -7,23 +7,40 @@
  * profiled program: within the limits of one walk, every sample of it could cost as much as that
  * limit allows, on each CPU, as often as samples are taken.
  *
- * A walk is costly beyond SHARE_FREE_COST operations, which honest programs need only for a thousand
- * frames that were not met before; so is one that copies much of the stack. Only such walks are timed, so
- * that others pay nothing. When those of a process have taken SHARE_MAX_NS of a second, its walks end at
- * SHARE_FREE_COST, with the outcome walk_share, and copies are of SHARE_FREE_CHUNKS, until the second is
- * over. Processes with the same slot share it: all together take at most SHARE_SLOTS times as much, of each
- * CPU and level of nested samples, and for a moment twice that, where one second follows another.
+ * A walk is costly beyond SHARE_FREE_COST operations, which honest programs need only for hundreds of
+ * frames that were not met before, or that are large; so is one that copies much of the stack, or has
+ * hundreds of a runtime's frames. Only such samples are timed, so that others pay nothing. When those of a
+ * process have taken SHARE_MAX_NS of a second, its walks end at SHARE_FREE_COST, with the outcome
+ * walk_share, as do its lists of frames, and copies are of SHARE_FREE_CHUNKS, until the second is over.
+ *
+ * Processes whose PIDs are equal modulo SHARE_SLOTS share a budget. All together get at most SHARE_SLOTS
+ * times SHARE_MAX_NS per second, CPU and level; twice that across a window's boundary.
  */
 
 #include "bpf/port.h"
 #include "bpf/walk_state.h"
 
 #define SHARE_WINDOW_NS 1000000000ULL
-#define SHARE_MAX_NS 10000000 /* of SHARE_WINDOW_NS, on each CPU */
-#define SHARE_FREE_COST 8192  /* operations, as in WALK_MAX_COST */
+#define SHARE_MAX_NS 20000000 /* of SHARE_WINDOW_NS, on each CPU */
+#define SHARE_FREE_COST 3584  /* operations, as in WALK_MAX_COST */
 #define SHARE_FREE_CHUNKS DP_COPY_CHUNKS
 #define SHARE_MOST_NS 1000000 /* of one walk: programs of uprobes may be preempted meanwhile */
 #define SHARE_SLOTS 8         /* a power of two */
+
+/* To copy a chunk of the stack takes as long as so many operations. */
+#define SHARE_CHUNK_COST 112
+
+/*
+ * The most chunks to be copied after a walk of this cost, of so many: both together take as long as a walk
+ * that WALK_MAX_COST ends, and SHARE_FREE_CHUNKS.
+ */
+static __always_inline __u32 share_chunks(__u32 cost, __u32 n_chunks)
+{
+	__u32 left = cost < WALK_MAX_COST ? WALK_MAX_COST - cost : 0;
+	__u32 most = left / SHARE_CHUNK_COST + SHARE_FREE_CHUNKS;
+
+	return n_chunks < most ? n_chunks : most;
+}
 
 /* What was taken of this second. */
 struct share {

@@ -12,7 +12,8 @@
  * own block is another's, but for subroutines.
  */
 
-#include "bpf/hotspot.h"
+#include "bpf/frame_code.h"
+#include "bpf/jit.h"
 #include "bpf/sljit_code.h"
 
 /*
@@ -32,7 +33,7 @@ static __always_inline int sljit_is_followed(struct walk *w)
 {
 	struct walk_sljit *s = &w->sljit;
 
-	return hotspot_peek(w, &s->next, sizeof(s->next), s->at + s->size) == 0 &&
+	return jit_peek(w, &s->next, sizeof(s->next), s->at + s->size) == 0 &&
 	       s->next.previous == s->size;
 }
 
@@ -42,7 +43,7 @@ static long sljit_hop(__u32 i, void *ctx)
 	struct walk *w = ((struct walk_ref *)ctx)->w;
 	struct walk_sljit *s = &w->sljit;
 
-	if (hotspot_peek(w, &s->block, sizeof(s->block), s->at) < 0 || s->block.previous != s->size)
+	if (jit_peek(w, &s->block, sizeof(s->block), s->at) < 0 || s->block.previous != s->size)
 		return 1;
 	s->size = s->block.size != 0 ? s->block.size : s->block.free_size;
 	if (s->size < SLJIT_BLOCK)
@@ -69,8 +70,7 @@ static __always_inline int sljit_find(struct walk *w)
 	s->size = 0;
 	port_loop(SLJIT_HOPS, sljit_hop, &ref);
 	s->at += SLJIT_HEADER;
-	if (!s->found || s->pc < s->at ||
-	    hotspot_peek(w, w->code.bytes, FRAME_CODE_SIZE, s->at) < 0)
+	if (!s->found || s->pc < s->at || jit_peek(w, w->code.bytes, FRAME_CODE_SIZE, s->at) < 0)
 		return -1;
 	return sljit_code_enters(w);
 }
@@ -84,7 +84,7 @@ static __always_inline int sljit_size(struct walk *w)
 		return (int)s->frame_size;
 	if (s->pc - s->at < s->complete)
 		return (int)s->made;
-	if (hotspot_peek(w, w->code.bytes, FRAME_CODE_SIZE, s->pc) < 0)
+	if (jit_peek(w, w->code.bytes, FRAME_CODE_SIZE, s->pc) < 0)
 		return -1;
 	return sljit_code_leaves(w);
 }
@@ -94,10 +94,10 @@ static __always_inline int sljit_is_return(struct walk *w)
 {
 	struct walk_sljit *s = &w->sljit;
 
-	if (!hotspot_is_return(w, s->ra_at))
+	if (!jit_is_return(w, s->ra_at))
 		return 0;
 	/* Only a subroutine that is about to return has a caller there, and nothing below it. */
-	return s->ra_at == w->at.sp || w->hotspot.pc - s->at >= s->size;
+	return s->ra_at == w->at.sp || w->jit.pc - s->at >= s->size;
 }
 
 /*
@@ -123,7 +123,7 @@ PORT_GLOBAL int walk_sljit(struct walk *w)
 	s->fp_at = s->ra_at - s->fp_below;
 	if (s->fp_below == 0 || s->fp_at < w->at.sp)
 		s->fp_at = 0;
-	return hotspot_leave(w, DP_FRAME_CFA(s->ra_at), s->ra_at, s->fp_at);
+	return jit_leave(w, DP_FRAME_CFA(s->ra_at), s->ra_at, s->fp_at);
 }
 
 #endif

@@ -17,9 +17,9 @@
 #define DP_MAX_SPAN_OWNERS 65536
 
 /*
- * The number of a probe, and of a place among those of all probes. Tells the place apart from another one that
- * has had its number before, of a probe that was removed, or has been off meanwhile: the calls that are kept of
- * that one say nothing about this one. serial: at least 1.
+ * Identifies a place for good, with the number of its probe, and its own among those of all probes: serial (from
+ * 1) counts probes, so that a call kept for a removed probe is not taken for one of its successor in the same
+ * slot.
  */
 #define DP_SPAN_ID(serial, probe, number)                                                          \
 	(((__u32)(serial)*DP_MAX_LABEL_PROBES + (__u32)(probe)) * DP_MAX_SPAN_PLACES +             \

@@ -242,18 +242,18 @@ PORT_GLOBAL int sample_put_calls(struct walk *w, __u32 n)
 		if (w->out.span & CALLS_MET(i))
 			span_tell(w, i);
 	head.part.size = (__u16)(sizeof(head) + head.n * DP_CELL_SIZE);
-	if (bpf_probe_read_kernel(&w->out.frames[n], sizeof(head), &head) < 0)
+	if (copy_cells(&w->out.frames[n], sizeof(head), &head) < 0)
 		return 0;
 	w->out.sample.flags |= DP_SAMPLE_SPANS;
 	return (int)(sizeof(head) / DP_CELL_SIZE + head.n);
 }
 
 /* Do samples list the calls of the probe that was added? */
-PORT_GLOBAL int spans_are_timed(__u32 zero)
+PORT_GLOBAL int spans_are_timed(void)
 {
 	const struct dp_span_places *places;
+	__u32 zero = 0;
 
-	zero = 0;
 	places = bpf_map_lookup_elem(&dp_span_places, &zero);
 	return places && places->are_timed;
 }
@@ -261,7 +261,7 @@ PORT_GLOBAL int spans_are_timed(__u32 zero)
 /* Appends what is known of the probed calls on the stack. w->out.span: was it walked? */
 static __always_inline __u32 sample_put_probed(struct walk *w, __u32 n)
 {
-	if (dp_has_slots ? spans_are_timed(n) != 0 : dp_has_span_times)
+	if (dp_has_slots ? spans_are_timed() != 0 : dp_has_span_times)
 		return (__u32)sample_put_calls(w, port_opaque(n));
 	span_find(w);
 	if (dp_label_probes > 1)

@@ -84,6 +84,43 @@ struct {
 	__type(value, struct dp_span_places);
 } dp_span_places SEC(".maps");
 
+/*
+ * Entries added to the two maps, less those removed on purpose. What user space does not find of these was
+ * evicted by the LRU, or has ended.
+ */
+__u64 dp_span_threads;
+__u64 dp_span_processes;
+
+static __always_inline void thread_spans_drop(const __u64 *pid_tgid)
+{
+	if (bpf_map_delete_elem(&dp_spans, pid_tgid) == 0)
+		__sync_fetch_and_add(&dp_span_threads, -1);
+}
+
+static __always_inline void span_code_drop(const __u32 *pid)
+{
+	if (bpf_map_delete_elem(&dp_span_code, pid) == 0)
+		__sync_fetch_and_add(&dp_span_processes, -1);
+}
+
+static __always_inline int thread_spans_add(const __u64 *pid_tgid, const struct thread_spans *t)
+{
+	int err = (int)bpf_map_update_elem(&dp_spans, pid_tgid, t, BPF_NOEXIST);
+
+	if (err == 0)
+		__sync_fetch_and_add(&dp_span_threads, 1);
+	return err;
+}
+
+static __always_inline int span_code_add(const __u32 *pid, const struct span_code *code)
+{
+	int err = (int)bpf_map_update_elem(&dp_span_code, pid, code, BPF_NOEXIST);
+
+	if (err == 0)
+		__sync_fetch_and_add(&dp_span_processes, 1);
+	return err;
+}
+
 struct span_owner_key {
 	__u64 cfa;
 	__u32 pid, id;
@@ -149,7 +186,7 @@ static __always_inline struct thread_spans *thread_spans_of(__u64 pid_tgid)
 
 	if (t)
 		return t;
-	bpf_map_update_elem(&dp_spans, &pid_tgid, &fresh, BPF_NOEXIST);
+	thread_spans_add(&pid_tgid, &fresh);
 	return bpf_map_lookup_elem(&dp_spans, &pid_tgid);
 }
 
@@ -161,7 +198,7 @@ static __always_inline __u32 span_code_note(__u32 pid, __u32 id, __u64 start)
 	__u32 place = id & (DP_MAX_SPAN_PLACES - 1);
 
 	if (!code) {
-		bpf_map_update_elem(&dp_span_code, &pid, &fresh, BPF_NOEXIST);
+		span_code_add(&pid, &fresh);
 		code = bpf_map_lookup_elem(&dp_span_code, &pid);
 	}
 	if (!code)
@@ -426,15 +463,14 @@ PORT_GLOBAL int sample_put_span(struct walk *w, __u32 n, __u32 probe)
 
 		n_cells = port_opaque(n_cells);
 		if (n_cells <= SPAN_CELLS &&
-		    bpf_probe_read_kernel(&w->out.frames[n],
-					  sizeof(s->head) + n_cells * DP_CELL_SIZE,
-					  &s->head) == 0) {
+		    copy_cells(&w->out.frames[n], sizeof(s->head) + n_cells * DP_CELL_SIZE,
+			       &s->head) == 0) {
 			if (is_guess)
 				cells += span_put_guess(w, n, n_cells, &t->keys[at]);
 			return (int)(cells + n_cells);
 		}
 	}
-	bpf_probe_read_kernel(&w->out.frames[n], sizeof(unknown), &unknown);
+	copy_cells(&w->out.frames[n], sizeof(unknown), &unknown);
 	return (int)cells;
 }
 
@@ -454,7 +490,7 @@ PORT_GLOBAL int sample_put_each(struct walk *w, __u32 n)
 		head.probes |= (own != 0) << i;
 	}
 	head.part.size = (__u16)(cells * DP_CELL_SIZE);
-	if (bpf_probe_read_kernel(&w->out.frames[n], sizeof(head), &head) < 0)
+	if (copy_cells(&w->out.frames[n], sizeof(head), &head) < 0)
 		return 0;
 	w->out.sample.flags |= DP_SAMPLE_CALLS;
 	return (int)cells;

@@ -16,8 +16,8 @@
 #define MAX_STACK_SIZE (8ULL << 20)
 
 /*
- * Sends the next chunk of a stack. Returns 1 if it was the last: the memory ends or the ring is
- * full.
+ * Sends the next chunk of a stack. Returns 1 at the end: of the memory, of what may be sent, or the ring
+ * is full.
  */
 static long send_chunk(__u32 i, void *ctx)
 {
@@ -26,6 +26,8 @@ static long send_chunk(__u32 i, void *ctx)
 	void *ring = sample_ring(&s->walk.out.sample);
 	__u32 size = 0;
 
+	if (!ring || s->n_region == s->max_region)
+		return 1;
 	for (__u32 page = 0; page < DP_CHUNK_PAGES; page++) {
 		if (chunk->start + size >= s->chunk_limit ||
 		    bpf_probe_read_user(s->bytes + page * DP_USER_PAGE_SIZE, DP_USER_PAGE_SIZE,
@@ -33,8 +35,6 @@ static long send_chunk(__u32 i, void *ctx)
 			break;
 		size += DP_USER_PAGE_SIZE;
 	}
-	if (!ring || s->walk.out.sample.n_chunks >= s->max_chunks || s->n_region == s->max_region)
-		return 1;
 	if (size == 0) {
 		/*
 		 * A page that is being faulted in is still empty, as is one in the middle of a
@@ -45,7 +45,7 @@ static long send_chunk(__u32 i, void *ctx)
 	}
 	chunk->part.size = (__u16)(sizeof(*chunk) + size);
 	chunk->n_bytes = size;
-	chunk->is_last = s->n_region + 1 == s->max_region;
+	chunk->is_cut = s->n_region + 1 == s->max_region;
 	if (bpf_ringbuf_output(ring, chunk, sizeof(*chunk) + size, wakeup_flags(ring)) < 0)
 		return 1;
 	chunk->start += size;
@@ -56,13 +56,17 @@ static long send_chunk(__u32 i, void *ctx)
 
 PORT_GLOBAL int send_region(struct scratch *s, __u64 start, __u64 limit, __u64 hole_limit)
 {
+	__u32 most;
+
 	if (!s)
 		return 0;
 	s->chunk.start = start & ~(__u64)(DP_USER_PAGE_SIZE - 1);
 	s->chunk_limit = limit;
 	s->hole_limit = hole_limit;
 	s->n_region = 0;
-	bpf_loop(DP_MAX_CHUNKS + MAX_EMPTY_PAGES, send_chunk, &s, 0);
+	/* Pages that cannot be read take time, too. */
+	most = share_chunks(s->walk.at.cost, DP_MAX_CHUNKS);
+	bpf_loop(most + MAX_EMPTY_PAGES, send_chunk, &s, 0);
 	return 0;
 }
 
@@ -75,11 +79,28 @@ static __always_inline __u64 normal_stack_end(const struct task_struct *task)
 	return (end | (DP_USER_PAGE_SIZE - 1)) + 1;
 }
 
-/* Sends up to max_chunks chunks of the stack for user space to walk. */
+/* How many chunks of a stack the sample has room for, of so many. */
+static __always_inline __u32 chunks_left(const struct scratch *s, __u32 n)
+{
+	__u32 left = s->max_chunks - s->walk.out.sample.n_chunks;
+
+	return left < n ? left : n;
+}
+
+/* The root's end of the normal stack, as the code that the handler has interrupted is there. */
+static __always_inline void send_normal_stack(struct scratch *s, __u64 end)
+{
+	__u32 pages = s->max_region * DP_CHUNK_PAGES;
+
+	if (pages > DP_NORMAL_STACK_PAGES)
+		pages = DP_NORMAL_STACK_PAGES;
+	send_region(s, end - (__u64)pages * DP_USER_PAGE_SIZE, end, end);
+}
+
+/* Sends up to max_chunks chunks of each stack for user space to walk. */
 PORT_GLOBAL int send_stack(struct scratch *s, __u32 max_chunks)
 {
 	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
-	__u32 pages = max_chunks * DP_CHUNK_PAGES;
 	__u64 sp, end;
 
 	if (!s)
@@ -87,9 +108,7 @@ PORT_GLOBAL int send_stack(struct scratch *s, __u32 max_chunks)
 	s->chunk.regs = s->walk.at.fresh ? s->walk.innermost : s->walk.in.regs;
 	s->chunk.in_syscall = s->walk.in.in_syscall;
 	sp = s->chunk.regs.reg[DP_REG_SP];
-	if (pages > DP_NORMAL_STACK_PAGES)
-		pages = DP_NORMAL_STACK_PAGES;
-	s->max_region = max_chunks;
+	s->max_region = chunks_left(s, max_chunks);
 
 	s->chunk.part.type = DP_RECORD_CHUNK;
 	s->chunk.tid = s->walk.out.sample.tid;
@@ -100,12 +119,10 @@ PORT_GLOBAL int send_stack(struct scratch *s, __u32 max_chunks)
 		send_region(s, sp, ~0ULL, end - sp <= MAX_STACK_SIZE ? end : 0);
 		return 0;
 	}
-	/*
-	 * A signal handler runs on the alternate stack: the code it interrupted is on the normal
-	 * one.
-	 */
+	/* A signal handler runs on the alternate stack. */
 	send_region(s, sp, task->sas_ss_sp + task->sas_ss_size, 0);
-	send_region(s, end - (__u64)pages * DP_USER_PAGE_SIZE, end, end);
+	s->max_region = chunks_left(s, max_chunks);
+	send_normal_stack(s, end);
 	return 0;
 }
 

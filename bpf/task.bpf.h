@@ -18,6 +18,8 @@
  *   REGS_COPY(to, from)          copy them from a context or a struct pt_regs___task to a struct
  *                                dp_regs; returns the mode of the task
  *   REGS_SP(from)                their stack pointer
+ *   REGS_ARGUMENT_1(from), _2, _3  a function's first arguments, where it begins
+ *   REGS_RESULT(from)            its result, where it has returned
  *   regs_are_compat(mode)        is the mode that of 32-bit code?
  *   regs_in_syscall(regs)        may the task have entered the kernel by a system call?
  *   regs_behind_syscall(regs)    is the instruction in front of pc a system call?

@@ -74,6 +74,7 @@ PORT_GLOBAL int tls_find(struct walk *w)
 
 	if (!w)
 		return -1;
+	walk_charge(w, 4);
 	t = &w->tls;
 	base = port_thread_base(w);
 	if (base == 0)

@@ -46,7 +46,7 @@ int dp_sample_trace(void *ctx)
 	/* With user stacks only, a sample without one is dropped. */
 	if ((dp_sides != DP_SIDES_USER || s->walk.out.sample.outcome != DP_NO_USER_STACK) &&
 	    !sample_output(s, true, NULL))
-		count_loss(s->walk.out.sample.cpu, true);
+		count_loss(s->walk.out.sample.cpu, DP_LOST_FULL);
 	scratch_release(s);
 	return 0;
 }

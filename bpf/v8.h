@@ -25,11 +25,11 @@ static __always_inline int v8_read_shared(struct walk *w, __u64 function)
 {
 	struct walk_v8 *v = &w->v8;
 
-	if (port_read_user(w, &v->shared, sizeof(v->shared),
-			   function - DP_V8_OBJECT_TAG + v->layout.shared) < 0 ||
+	if (walk_peek(w, &v->shared, sizeof(v->shared),
+		      function - DP_V8_OBJECT_TAG + v->layout.shared) < 0 ||
 	    !v8_is_object(v->shared))
 		return -1;
-	return port_read_user(w, v->bytes, DP_V8_READ_SIZE, v->shared - DP_V8_OBJECT_TAG);
+	return walk_peek(w, v->bytes, DP_V8_READ_SIZE, v->shared - DP_V8_OBJECT_TAG);
 }
 
 /* True if the frame has its function: one that is being made has what was on the stack before. */
@@ -52,11 +52,14 @@ static long v8_frame_step(__u32 i, void *ctx)
 
 	if (i + 1 >= w->at.n_frames || r->head.n >= DP_MAX_RUNTIME_FRAMES)
 		return 1;
+	if (runtime_is_over(w)) {
+		r->head.outcome = DP_RUNTIME_MANY_FRAMES;
+		return 1;
+	}
 	if (DP_FRAME_METHOD(walk_trail(w, i + 1)->frame) != DP_METHOD_FRAME_POINTER ||
 	    !v8_is_made(w, i))
 		return 0;
-	if (port_read_user(w, v->bytes, DP_V8_SLOTS_SIZE, walk_trail(w, i)->fp - DP_V8_SLOTS_SIZE) <
-	    0)
+	if (walk_peek(w, v->bytes, DP_V8_SLOTS_SIZE, walk_trail(w, i)->fp - DP_V8_SLOTS_SIZE) < 0)
 		return 0;
 	function = v8_word(v->bytes, v->layout.function);
 	v->offset = v8_word(v->bytes, v->layout.offset);

@@ -29,6 +29,7 @@ enum dp_text {
 	DP_TEXT_NONE,
 	DP_TEXT_ENDED,  /* the address of bytes of which a zero is the last */
 	DP_TEXT_SIZED,  /* the address of as many as the argument in front of it says: */
+	DP_TEXT_LIBCXX, /* the address of a std::string of libc++ */
 	DP_TEXT_LENGTH, /* the length of the text behind it, `size` bytes; it has no word */
 };
 
@@ -48,11 +49,18 @@ struct dp_argument {
 	__u8 n_derefs;
 	__u8 size; /* of what the last one reads: 1, 2, 4 or 8 bytes; the others read 8 */
 	__u8 is_text;
-	__u8 index;   /* enum dp_register + 1, is added to the base; 0: none */
-	__u8 shift;   /* the index is shifted left by so many bits */
-	__u8 is_what; /* the result is the address of a C++ object: what its what() returns */
+	__u8 index; /* enum dp_register + 1, is added to the base; 0: none */
+	__u8 shift; /* the index is shifted left by so many bits */
+	__u8 is_what; /* the result is the address of what is thrown, of which a text is wanted: enum dp_thrown */
 	__s64 add;
 	__s32 derefs[DP_MAX_DEREFS];
+};
+
+/* Any larger number: an object of Python; that is where in its str the text begins. */
+enum dp_thrown {
+	DP_THROWN_NONE,
+	DP_THROWN_CXX, /* an object of C++, and its what() */
+	DP_THROWN_JAVA, /* not the object, but what leads to one of HotSpot, whose class's name is wanted */
 };
 
 struct dp_arguments {
@@ -115,15 +123,19 @@ struct dp_values {
 	struct dp_part part; /* DP_RECORD_VALUES, or DP_RECORD_THROWN */
 	__u16 list;          /* the number of the list */
 	__u16 n;
-	__u16 texts;      /* which of them are texts */
-	__u16 cut;        /* texts that had no more room */
-	__u16 unread;     /* memory that is not there, a call without a begin */
-	__u16 is_unknown; /* of samples that calls label: there may be such a call; n is 0 unless: */
+	__u16 texts;  /* which of them are texts */
+	__u16 cut;    /* texts that had no more room */
+	__u16 unread; /* memory that is not there, a call without a begin */
+	/*
+	 * Of a call that labels the sample. 0: these are its values. 1: there may be a call, whose values are
+	 * not known (n is 0). Else DP_CALL_GUESSED()
+	 */
+	__u16 is_unknown;
 };
 
 /*
- * User space walks the stack (DP_SAMPLE_LATE). If the innermost frame within the functions of the probe is in the
- * one of the place with this id, and has the CFA in the last cell, these are the values of its call.
+ * They are the call's values if user space, which walks the stack (DP_SAMPLE_LATE), finds the innermost frame of
+ * the probe's functions in the place with this id, at the CFA in the last cell.
  */
 #define DP_CALL_GUESSED(id) ((__u16)((id) | 1U << 15))
 
@@ -137,7 +149,10 @@ struct dp_calls {
 	__u16 zero;
 };
 
-/* In place of the kernel's frames, which no probe has. */
+/*
+ * The most cells of a sample's values. They have the room of the kernel's frames: a probe has none, and with an
+ * event of the kernel, a walk has fewer frames (knobs.c).
+ */
 #define DP_VALUES_CELLS (DP_MAX_KERNEL_FRAMES - 1 - sizeof(struct dp_values) / DP_CELL_SIZE)
 
 DP_ASSERT(DP_N_WHATS <= DP_MAX_WHATS, "each class has a place");

@@ -18,8 +18,11 @@
 #include "bpf/memo.h"
 #include "bpf/frame.h"
 #include "bpf/landing.h"
+#include "bpf/leave.h"
 #include "bpf/program.h"
 #include "bpf/fast_path.h"
+#include "bpf/hotspot.h"
+#include "bpf/sljit.h"
 
 static __always_inline enum dp_outcome walk_cfa(struct walk *w, const struct dp_rule *rule,
 						__u64 *ret)
@@ -99,39 +102,10 @@ static __always_inline enum dp_outcome walk_where(struct walk *w, const struct d
 	return walk_read(w, address, ret) < 0 ? DP_READ_FAULT : DP_WALKING;
 }
 
-/*
- * A uretprobe replaces a return address by its trampoline's, wherever the call has put it. Replaces
- * pc, read at `slot`, by the original; negative if that is not known.
- */
-static __always_inline int walk_return_address(struct walk *w, __u64 slot, __u64 *pc)
-{
-	if (w->in.trampoline == 0 || *pc != w->in.trampoline)
-		return 0;
-	w->at.cost += WALK_COST_URETPROBE;
-	*pc = port_origin(w, slot);
-	return *pc == 0 ? -1 : 0;
-}
-
 static __always_inline int walk_is_trampoline(const struct walk *w)
 {
 	return w->in.trampoline != 0 && w->at.pc - w->in.trampoline < DP_TRAMPOLINE_SIZE;
 }
-
-/* Leaves the current frame for its caller. */
-static __always_inline void walk_leave(struct walk *w, __u64 cfa, __u32 saves,
-				       enum dp_method method)
-{
-	struct walk_trail *t = walk_trail(w, w->at.n_frames - 1);
-
-	t->cfa = cfa;
-	t->saves = saves;
-	w->at.sp = cfa;
-	w->at.method = method;
-	w->at.lands = 0;
-}
-
-#include "bpf/hotspot.h"
-#include "bpf/sljit.h"
 
 /*
  * Leaves a signal handler's return trampoline for the interrupted frame, whose registers the kernel
@@ -215,8 +189,10 @@ static __always_inline enum dp_outcome walk_by_rule(struct walk *w, const struct
 	if (rule->cfa != DP_CFA_SWITCH &&
 	    (sp < w->at.sp || (sp == w->at.sp && w->at.n_frames - 1 != w->at.fresh)))
 		return DP_STACK_DIRECTION;
-	if (pc == 0)
+	if (pc == 0) {
+		w->at.left_sp = sp; /* whether the stack begins there may be known later */
 		return rule->cfa == DP_CFA_SWITCH ? DP_GOROUTINE_LEFT : DP_NULL_RETURN;
+	}
 	if (rule->cfa == DP_CFA_SWITCH)
 		w->at.left_sp = w->at.sp;
 	walk_leave(w, cfa, rule->saves, DP_METHOD_TABLE);
@@ -250,13 +226,13 @@ static __always_inline enum dp_outcome walk_by_frame_pointer(struct walk *w, enu
 		return why;
 	if (walk_return_address(w, w->at.fp + DP_FP_RA, &pc) < 0)
 		return DP_URETPROBE;
-	place = walk_look_up_apart(w, pc - 1);
+	place = walk_look_up_noinline(w, pc - 1);
 	if (place < 0)
 		return walk_out_of_date(w);
 	rule = &w->rules[port_index((__u32)place, WALK_CACHE_SIZE)].rule;
 	if (rule->cfa == DP_CFA_NONE && rule->why == DP_NO_MAPPING)
 		return why;
-	if (!walk_was_called(w, (__u32)place, pc))
+	if (!walk_follows_call(w, (__u32)place, pc))
 		return why;
 	walk_leave(w, w->at.fp + DP_FP_CFA, WALK_SAVES_UNKNOWN, DP_METHOD_FRAME_POINTER);
 	walk_trail(w, w->at.n_frames - 1)->link = link;
@@ -265,7 +241,7 @@ static __always_inline enum dp_outcome walk_by_frame_pointer(struct walk *w, enu
 	return DP_WALKING;
 }
 
-static __always_inline int walk_is_called(const struct walk *w)
+static __always_inline int walk_pc_is_return(const struct walk *w)
 {
 	return DP_METHOD_IS_CALLER(w->at.method);
 }
@@ -277,7 +253,7 @@ static __always_inline int walk_is_called(const struct walk *w)
  */
 static __always_inline __u64 walk_lookup_pc(const struct walk *w)
 {
-	if (walk_is_called(w) || (w->at.method == DP_METHOD_LEAF && w->in.in_syscall))
+	if (walk_pc_is_return(w) || (w->at.method == DP_METHOD_LEAF && w->in.in_syscall))
 		return w->at.pc - 1;
 	return w->at.pc;
 }
@@ -289,7 +265,7 @@ static __always_inline enum dp_outcome walk_without_rule(struct walk *w, enum dp
 	if ((why == DP_NO_MAPPING || why == DP_NO_TABLE) && walk_is_trampoline(w))
 		return DP_URETPROBE;
 	if (why == DP_NO_TABLE && port_has_jit(w)) {
-		enum dp_outcome outcome = (enum dp_outcome)walk_hotspot(w, walk_is_called(w));
+		enum dp_outcome outcome = (enum dp_outcome)walk_hotspot(w, walk_pc_is_return(w));
 
 		if (outcome == DP_NO_TABLE)
 			outcome = (enum dp_outcome)walk_sljit(w);
@@ -327,8 +303,8 @@ PORT_GLOBAL int walk_out_of_code(struct walk *w)
 	frame = walk_trail(w, w->at.n_frames - 1)->frame;
 	if (DP_FRAME_METHOD(frame) != DP_METHOD_TABLE)
 		return DP_NO_MAPPING;
-	place = walk_look_up_apart(w, DP_FRAME_ADDRESS(frame) - 1);
-	if (place < 0 || walk_was_called(w, (__u32)place, DP_FRAME_ADDRESS(frame)))
+	place = walk_look_up_noinline(w, DP_FRAME_ADDRESS(frame) - 1);
+	if (place < 0 || walk_follows_call(w, (__u32)place, DP_FRAME_ADDRESS(frame)))
 		return DP_NO_MAPPING;
 	return DP_NO_CALL;
 }
@@ -361,12 +337,10 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 
 	if (place < 0)
 		return walk_out_of_date(w);
-	if (walk_is_over(w))
-		return DP_WALK_LIMIT;
 	mapping = WALK_MAPPING(w->cache[port_index((__u32)place, WALK_CACHE_SIZE)].link);
 	rule = &w->rules[port_index((__u32)place, WALK_CACHE_SIZE)].rule;
 	why = rule->cfa == DP_CFA_NONE ? rule->why : DP_WALKING;
-	if (walk_is_called(w)) {
+	if (walk_pc_is_return(w)) {
 		/* A return address outside all code is no frame. */
 		if (why == DP_NO_MAPPING)
 			return walk_out_of_code(w);
@@ -376,7 +350,7 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 		 */
 		if (w->at.lands == DP_LANDS ||
 		    (w->at.lands &&
-		     (why == DP_NO_RULE || !walk_was_called(w, (__u32)place, w->at.pc)))) {
+		     (why == DP_NO_RULE || !walk_follows_call(w, (__u32)place, w->at.pc)))) {
 			w->at.method = DP_METHOD_LANDING_PAD;
 			return DP_WALKING;
 		}
@@ -401,8 +375,14 @@ static long walk_loop_step(__u32 i, void *ctx)
 	/* A call costs more than this test. */
 	if (memo_may(w) && walk_by_memo(w))
 		return 0;
+	/* Behind the memo, which looks nothing up. */
+	if (walk_is_over(w)) {
+		w->out.sample.outcome = DP_WALK_LIMIT;
+		return 1;
+	}
 	if (fast_path_may(w) && walk_fast_path(w))
 		return 0;
+	w->at.cost += WALK_COST_FRAME;
 	outcome = walk_step(w);
 	/* Beyond the limit nothing more is read or searched, so that is why the walk ends. */
 	if (walk_is_over(w) && outcome != DP_WALKING && outcome != DP_COMPLETE)
@@ -474,7 +454,10 @@ static __always_inline void walk_run_from(struct walk *w, __u32 cost)
 	 * One step per frame to read the stack and one to leave it; the last one meets the limit.
 	 */
 	port_loop(2 * DP_MAX_FRAMES + 1, walk_loop_step, &ref);
-	/* True unless steps found no frame: a handler's. */
+	/*
+	 * All steps were used. One that only recognises a landing pad adds no frame, so this can come
+	 * before max_frames.
+	 */
 	if (w->out.sample.outcome == DP_WALKING)
 		w->out.sample.outcome = DP_DEPTH_LIMIT;
 	w->out.sample.n_user = w->at.n_frames;

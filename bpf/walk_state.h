@@ -36,16 +36,28 @@ DP_ASSERT(DP_N_SAVED <= WALK_RECOVERED, "each saved register has room");
 /*
  * Limits of one walk. Unwind information belongs to the profiled program and may make any frame
  * expensive; while a sample is taken, its CPU does nothing else. The unit is one operation of an
- * expression, 7 to 30 ns. A page of the stack for each frame is free: deep stacks of large frames are
- * honest.
+ * expression, 5 to 30 ns. Each cost is at least what it takes (bench/walk_cost.c): else walks that do
+ * much of one thing would take longer than others. Real programs need a third of the limit at most
+ * (bench/touches.c). What is left of a stack that needs more, user space walks in a copy
+ * (samples/unwinder.h), at UNWINDER_TIMES the cost.
  */
-#define WALK_MAX_COST 24576
-#define WALK_FREE_PAGES 64     /* in addition: walks read ahead of the frames they have counted */
-#define WALK_COST_LOOKUP 8     /* an address that is not in the cache */
+#define WALK_MAX_COST 7168
+#define WALK_FREE_PAGES 64     /* of the stack */
+#define WALK_COST_FRAME 4      /* that is left by walk_step() */
+#define WALK_COST_PROGRAM 4    /* without its operations */
+#define WALK_COST_RECOVER 4    /* of a register, without the search */
+#define WALK_COST_LOOKUP 32    /* an address that is not in the cache */
 #define WALK_COST_READ 22      /* of the walked process's memory, at most a page */
-#define WALK_COST_WORD 8       /* of a word of it, such as a cookie */
+#define WALK_COST_WORD 10      /* of a word of it, such as a cookie */
+#define WALK_COST_PEEK 6       /* of a few bytes of a runtime, near which each frame reads again */
 #define WALK_COST_FAULT 100    /* more, if it cannot be read */
 #define WALK_COST_URETPROBE 99 /* to find what a uretprobe replaced */
+
+/*
+ * What is read beside the walk counts as well: labels, which are few, and frames of runtimes. For these there
+ * is more: 1,024 frames of Python, which an honest thread may have, take 4,096 reads, those of Perl some more.
+ */
+#define RUNTIME_MAX_COST (WALK_MAX_COST + 5632 * WALK_COST_PEEK)
 
 /* The verifier requires room for a whole label at any offset. */
 #define WALK_LABEL_SLACK (sizeof(struct dp_label) + 2 * (DP_LABEL_CUT + 1) + 6)
@@ -295,6 +307,13 @@ struct walk_sljit {
 	} next;
 };
 
+/* The caller of a frame of JIT code: see jit.h. Not on the program's stack, which has no room for it. */
+struct walk_jit {
+	__u64 pc, fp;
+	__u64 fp_at; /* where that was saved; 0: nowhere */
+	__u64 bytes; /* in front of pc */
+};
+
 /* The piece of HotSpot's code at an address: see hotspot.h. */
 struct walk_hotspot {
 	__u64 start, map; /* of its heap */
@@ -304,8 +323,13 @@ struct walk_hotspot {
 	__u32 frame_size; /* in words */
 	__s32 complete;   /* from which distance from `code` on the frame is complete */
 	__u32 is_caller;  /* the frame to leave was called from it */
+	__u64 walk;       /* the number of the walk that is in the heap: see thaw.h */
+	__u64 entry;      /* where it goes on on the stack, behind what returns to */
+	__u64 outermost;
+	__u64 chunk;
+	__u64 is_narrow; /* the reference to the chunk has four bytes */
 	/* What is read: not on the program's stack, which has no room for it */
-	__u64 pc, fp, cfa, bytes, method, constant, bytecode;
+	__u64 cfa, method, constant, bytecode, word;
 	__u8 blob[DP_HOTSPOT_BLOB_SIZE + sizeof(__u64)];
 };
 
@@ -335,12 +359,26 @@ struct walk_perl {
 	__u8 bytes[2 * DP_PERL_MAX_READ];
 };
 
+/* Bytes that are read around a frame at once; a power of two. */
+#define WALK_RUNTIME_READ 512
+
+/* Code objects that are remembered while a thread's frames are read, as recursion meets them again; a power of two. */
+#define WALK_PYTHON_CODES 32
+
+/* What python_add() has read of one. */
+struct walk_python_code {
+	__u64 address;
+	__u64 tag;
+	__u32 reading; /* when: see walk_runtime */
+	__u32 is_own;  /* the interpreter's */
+};
+
 /* The frames of a runtime, and the mapping whose image describes it: see runtime.h. */
 struct walk_runtime {
-	__u32 mapping; /* 0: none */
-	__u32 other;   /* another one's */
-	__u32 first;   /* where its frames begin */
-	__u32 zero;
+	__u32 mapping;  /* 0: none */
+	__u32 other;    /* another one's */
+	__u32 first;    /* where its frames begin */
+	__u32 is_short; /* no more is read than WALK_MAX_COST allows */
 	__u64 bias;
 	__u64 self;        /* the thread's pthread_self() */
 	__u64 interpreter; /* the next one to search */
@@ -359,7 +397,15 @@ struct walk_runtime {
 		struct dp_python python;
 		struct dp_chain chain;
 	};
-	__u8 bytes[2 * DP_PYTHON_FRAME_SIZE]; /* of a frame; a word may be read at any offset */
+	__u64 read_at; /* address of the bytes that were read last, around a frame, */
+	__u32 n_read;  /* and their number; 0: none are valid */
+	__u32 offset;  /* of the frame in there */
+	__u32 reading; /* counts the threads whose frames were read */
+	__u32 zero;
+	struct walk_python_code codes[WALK_PYTHON_CODES];
+	__u8 code[DP_PYTHON_CODE_READ + sizeof(__u64)];
+	/* A word may begin at any of the bytes; and the structure fills its cache lines. */
+	__u8 bytes[WALK_RUNTIME_READ + 32];
 	struct dp_runtime head;
 	struct dp_runtime_frame frames[DP_MAX_RUNTIME_FRAMES];
 };
@@ -384,7 +430,7 @@ DP_ASSERT(__builtin_offsetof(struct walk_runtime, frames) ==
  *     3 K     labels           each sample
  *     224 K   trail to rules   each frame     all
  *     25 K    runtime          samples of one
- *     0.6 K   hotspot to v8    JIT code
+ *     0.6 K   jit to v8        JIT code
  *     0.1 K   tls              runtimes, contexts
  *     0.7 K   perl             samples of it
  *
@@ -407,6 +453,7 @@ struct walk {
 	struct walk_cached cache[WALK_CACHE_SIZE];
 	struct walk_rule rules[WALK_CACHE_SIZE]; /* of the addresses in the cache */
 	struct walk_runtime runtime;
+	struct walk_jit jit;
 	struct walk_hotspot hotspot;
 	struct walk_sljit sljit;
 	struct walk_code code;
@@ -442,7 +489,29 @@ static __always_inline struct walk_trail *walk_trail(struct walk *w, __u32 n)
 /* True if the walk has cost too much to continue. */
 static __always_inline __u32 walk_is_over(const struct walk *w)
 {
-	return w->at.cost > WALK_MAX_COST;
+	return w->at.cost > port_max_cost(w, WALK_MAX_COST);
+}
+
+/* True if the frames of runtimes have cost too much to continue. */
+static __always_inline __u32 runtime_is_over(const struct walk *w)
+{
+	return w->at.cost > (w->runtime.is_short ? WALK_MAX_COST : RUNTIME_MAX_COST);
+}
+
+/* Charges for so many reads at once, of labels, or of which one that fails is the last. */
+static __always_inline void walk_charge(struct walk *w, __u32 n_reads)
+{
+	w->at.cost += n_reads * WALK_COST_PEEK;
+}
+
+/* Reads what no rule of the walk needs, and charges for it. */
+static __always_inline int walk_peek(struct walk *w, void *dst, __u32 size, __u64 address)
+{
+	w->at.cost += WALK_COST_PEEK;
+	if (port_read_user(w, dst, size, address) == 0)
+		return 0;
+	w->at.cost += WALK_COST_FAULT;
+	return -1;
 }
 
 /*

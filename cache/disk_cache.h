@@ -9,9 +9,9 @@
 #include <sys/uio.h>
 
 /*
- * What was made from binaries and is kept between runs, in a directory of the user's: files of a few
- * kinds, named by what they were made of (kept_file.h). It is only an optimisation: whatever is wrong
- * with it, everything is made as if it did not exist. The least recently used files are removed first.
+ * A cache, in a directory of the user, of what was made from binaries: files of a few kinds, named by what they were
+ * made from (kept_file.h). It is only an optimisation: on any error, everything is made as if it did not exist. The
+ * least recently used files are removed first.
  *
  * A file is used only for a binary of the same bytes, whatever build id, inode and times it has, and of
  * the same owner (stored_file.h). And it is used only by the program that has made it, identified by its

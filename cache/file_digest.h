@@ -17,7 +17,7 @@ struct file_digest {
  */
 int file_digest_read(int fd, struct file_digest *ret);
 
-/* How else to get one: `arg` is whatever it needs. Errors as above, and its own. */
+/* Another way to get a digest; `arg` is its own. Errors as above, and its own. */
 typedef int (*file_digest_fn)(void *arg, int fd, struct file_digest *ret);
 
 #endif

@@ -37,7 +37,7 @@ struct kept_key {
 	uint64_t layout;                /* version of the sections' layout */
 	char maker[DISK_CACHE_ID_SIZE]; /* build id of the program that writes */
 	struct file_digest digest;      /* of what the contents were made of */
-	struct stored_owner owner;      /* who may have made them up */
+	struct stored_owner owner;      /* who may have forged them */
 	uint64_t own[6];                /* the user's */
 };
 
@@ -63,8 +63,8 @@ struct kept_file {
 };
 
 /*
- * Set all of a key but `own`, and what tells whether it still holds (stored_file_is_same()). The digest is
- * that of an earlier run if the file has not changed since; or is read, and kept for later ones.
+ * Set all of a key but `own`, and the identity by which to check it later (stored_file_is_same()). The digest is
+ * taken from an earlier run if the file has not changed since; otherwise it is computed, and kept for later runs.
  * -ENOENT: is_costly, and none is kept; -ESTALE, -EPERM: nothing is to be kept of the binary
  * (stored_file_identify(), must_last); or errors of read_digest.
  */
@@ -81,7 +81,7 @@ void kept_head_init(struct kept_head *ret, const struct kept_key *key,
 /* Does a file of so many bytes that begins with this head have this key, and room for its sections? */
 bool kept_head_is_of(const struct kept_head *head, const struct kept_key *key, uint64_t file_size);
 
-/* Is the checksum that of the sections, and of the head? */
+/* Does the checksum match the head and the sections? */
 bool kept_head_matches(const struct kept_head *head, const struct iovec sections[KEPT_N_SECTIONS]);
 
 /*
@@ -92,7 +92,7 @@ int kept_file_read(const struct disk_cache *cache, const char *name, const struc
 		   struct kept_file *ret);
 void kept_file_done(struct kept_file *file);
 
-/* Keep sections under a name, in place of what has it. Returns as disk_cache_put(). */
+/* Store sections under a name, replacing a file that has it. Returns as disk_cache_put(). */
 int kept_file_write(struct disk_cache *cache, const char *name, const struct kept_key *key,
 		    const struct iovec sections[KEPT_N_SECTIONS]);
 

@@ -7,10 +7,10 @@
 #include <sys/types.h>
 
 /*
- * What tells, between runs and without reading it, that a file's contents are what they were: device,
- * inode, size and times. That proves something only where the kernel makes them up: a user who serves a
- * file system (FUSE, a network's) chooses all of them, also below an overlay that they mount in a
- * namespace of their own; and one who may mount a disk has written its times.
+ * Tells without reading a file that its contents are unchanged, between runs: by device, inode, size and times. These
+ * prove something only where the kernel sets them. A user who serves a file system (FUSE, a network) chooses all of
+ * them, also below an overlay mounted in the user's own namespace; and a user who may mount a disk may have written
+ * its times.
  *
  *     type of file system                            believed   lasting   device
  *     one that this machine stores (a short list)    yes        yes       as the kernel says
@@ -27,9 +27,9 @@ struct stored_file {
 };
 
 /*
- * Who decides what is in a file, while it is read, too: writing to a mapping does not always change its
- * times. Files of the same owner may have been made by the same user, or by what has taken over the
- * process that reads this user's files.
+ * Who controls a file's contents, even while it is read: writing through a mapping does not always change its times.
+ * Files of the same owner may have been made by the same user, or by an attacker who has taken over the process that
+ * reads this user's files.
  *
  *     on a disk, written by its user alone           device, user
  *     others, of which several may decide            device (as above), user, inode: nobody else's
@@ -50,7 +50,7 @@ struct stored_identity {
  */
 int stored_file_identify(int fd, struct stored_identity *ret);
 
-/* Whether an open file is still what it was. */
+/* Whether an open file is unchanged. */
 bool stored_file_is_same(int fd, const struct stored_file *file);
 
 /* Whether this machine stores file systems of a type (f_type of statfs(2)) itself. */
@@ -74,13 +74,12 @@ bool stored_file_is_local(int fd);
 /* Whether reading a file may take long, since someone else, such as a server, decides about it. May wait. */
 bool stored_file_is_foreign(int fd);
 
-/* Whether a user may have mounted the disk that it is on, and written it elsewhere, its owners, too. May wait. */
+/* Whether a user may have mounted the disk that it is on, and so may have forged all of it, even owners. May wait. */
 bool stored_file_is_on_disk_of_user(int fd);
 
 /*
- * Whether its inode, and the device of its file system, are no other file's while it is open: not where
- * those of snapshots have the same, as in bcachefs, or of an overlay's layers, which may be snapshots.
- * A short list of types. May wait.
+ * Whether its inode and the device of its file system identify it while it is open. Not where snapshots share both,
+ * as in bcachefs, nor in an overlay, whose layers may be snapshots. A short list of types. May wait.
  */
 bool stored_file_has_own_inode(int fd);
 

@@ -30,7 +30,11 @@ struct cfi_cie {
 	int64_t data_factor;
 	uint8_t fde_encoding;  /* DW_EH_PE_* of addresses in its FDEs */
 	bool has_augmentation; /* 'z': FDEs have augmentation data to skip */
-	bool signal; /* 'S': frames are interrupted, not called: look up at pc, not pc - 1 */
+	/*
+	 * 'S' (gcc): a signal frame. The frame that it returns to was interrupted, so that one's pc is
+	 * exact: it is looked up at pc, not at pc - 1.
+	 */
+	bool signal;
 	uint64_t ops, ops_end;  /* initial instructions: offsets in the section */
 	struct cfi_row initial; /* the row that they give */
 };
@@ -39,7 +43,12 @@ struct cfi_fde {
 	uint64_t start, end; /* addresses covered, end exclusive, in the file's own address space */
 	uint32_t cie;        /* index into cfi_index.cies */
 	uint32_t offset;     /* of the record in the section */
-	uint32_t ops, ops_end;
+	union {
+		uint32_t ops; /* where its instructions begin in the section */
+		uint32_t
+			go_function; /* of a function of Go instead (tables/source.h): its number */
+	};
+	uint32_t ops_end;
 };
 
 /* A CIE or FDE whose extent is known. */

@@ -91,10 +91,10 @@ enum {
 	PASS_FDES = 1 << 1,
 };
 
-/* `said`: an earlier pass has listed the unreadable records. */
 static int index_pass(struct cfi_index *index, const struct cfi_section *section,
-		      unsigned int passes, bool said)
+		      unsigned int passes)
 {
+	const bool is_second = !(passes & PASS_CIES); /* the first has listed unreadable records */
 	struct cursor c;
 
 	cursor_init(&c, section->data, 0, section->size);
@@ -105,7 +105,7 @@ static int index_pass(struct cfi_index *index, const struct cfi_section *section
 		int err = 0;
 
 		if (r != CFI_NONE)
-			return said ? 0 : index_refuse(index, r, rec.offset);
+			return is_second ? 0 : index_refuse(index, r, rec.offset);
 		/*
 		 * libgcc ends the section at a zero length. Linkers that join sections can leave
 		 * one in the middle, and .eh_frame_hdr still refers to what follows.
@@ -115,7 +115,7 @@ static int index_pass(struct cfi_index *index, const struct cfi_section *section
 		r = cfi_record_read_id(section, &rec);
 		is_cie = cfi_record_is_cie(section, &rec);
 		if (r != CFI_NONE)
-			err = said ? 0 : index_refuse(index, r, rec.offset);
+			err = is_second ? 0 : index_refuse(index, r, rec.offset);
 		else if (is_cie && (passes & PASS_CIES))
 			err = index_add_cie(index, section, &rec);
 		else if (!is_cie && (passes & PASS_FDES))
@@ -154,11 +154,11 @@ int cfi_index_init(struct cfi_index *ret, const struct cfi_section *section)
 	}
 	/* An FDE of .eh_frame points back to its CIE; in .debug_frame it may precede the CIE. */
 	if (!section->debug_frame) {
-		err = index_pass(&index, section, PASS_CIES | PASS_FDES, false);
+		err = index_pass(&index, section, PASS_CIES | PASS_FDES);
 	} else {
-		err = index_pass(&index, section, PASS_CIES, false);
+		err = index_pass(&index, section, PASS_CIES);
 		if (err == 0)
-			err = index_pass(&index, section, PASS_FDES, true);
+			err = index_pass(&index, section, PASS_FDES);
 	}
 	if (err == 0)
 		err = index_sort(&index);

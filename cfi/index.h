@@ -21,7 +21,8 @@ struct cfi_index {
 /*
  * Reads every record of the section. An unusable record is listed in ret->refusals and skipped; a
  * record with a wrong length ends the reading. Returns 0, -ENOMEM, or -EFBIG for a section of 4 GiB
- * or more, or with more than CFI_CIES_MAX CIEs. cfi_index_done() frees what ret owns.
+ * or more, or with more than CFI_CIES_MAX CIEs; *ret is only set on success. The rows of its CIEs point into
+ * the section's bytes. cfi_index_done() frees what ret owns.
  */
 int cfi_index_init(struct cfi_index *ret, const struct cfi_section *section);
 void cfi_index_done(struct cfi_index *index);
@@ -32,7 +33,7 @@ void cfi_index_done(struct cfi_index *index);
  */
 uint64_t cfi_section_measure(const struct cfi_section *section);
 
-/* True if a record looks like an FDE. Cheap: it reads nothing inside the record. */
+/* True if the section has an FDE, by lengths and ids alone; what is in the records is not checked. */
 bool cfi_section_has_fdes(const struct cfi_section *section);
 
 #endif

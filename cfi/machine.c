@@ -3,12 +3,6 @@
 
 #include <dwarf.h>
 
-/* GNU's own opcodes; <dwarf.h> names two of the three. */
-enum {
-	OP_GNU_ARGS_SIZE = 0x2e,
-	OP_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
-};
-
 static enum cfi_reason read_register(struct cursor *c, uint8_t *ret)
 {
 	uint64_t value;
@@ -373,9 +367,9 @@ static enum cfi_reason execute(struct cfi_machine *m)
 		return rule_offset(m, CFI_RULE_VAL_OFFSET, true);
 	case DW_CFA_val_expression:
 		return rule_expr(m, CFI_RULE_VAL_EXPRESSION);
-	case OP_GNU_ARGS_SIZE:
+	case DW_CFA_GNU_args_size:
 		return skip_uleb(&m->ops);
-	case OP_GNU_NEGATIVE_OFFSET_EXTENDED:
+	case DW_CFA_GNU_negative_offset_extended:
 		return rule_negative_offset(m);
 	default:
 		m->ops.mark = m->ops.pos - 1;

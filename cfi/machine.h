@@ -40,6 +40,7 @@ enum cfi_step {
 	CFI_STEP_REFUSED, /* m->refusal says why; no rows from m->pc to m->end */
 };
 
+/* Starts at fde->start, with all of `changed` set. Keeps pointers to section and cie, but not to fde. */
 void cfi_machine_init(struct cfi_machine *m, const struct cfi_section *section,
 		      const struct cfi_cie *cie, const struct cfi_fde *fde);
 

@@ -200,7 +200,8 @@ static int agent_command(int argc, char **argv)
 	if (err == 0 && c.settings->config && !(c.config = strdup(c.settings->config)))
 		err = -ENOMEM;
 	if (err == 0)
-		err = fetch_options_apply(urls_of(c.settings));
+		err = fetch_options_apply(urls_of(c.settings),
+					  c.settings->options.names.options.debuginfod_ns);
 	if (err == 0) {
 		control.fd = c.fd;
 		code = agent_run(&control);

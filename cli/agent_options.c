@@ -36,11 +36,14 @@ enum {
 	OPTION_PROCESS_METRICS,
 	OPTION_PULL,
 	OPTION_PULL_TOKEN_FILE,
+	OPTION_REDACT,
 	OPTION_SPOOL,
 	OPTION_SPOOL_SIZE,
 	OPTION_STORE,
 	OPTION_STORE_AGE,
 	OPTION_STORE_SIZE,
+	OPTION_STRING_MEMORY,
+	OPTION_SYMBOL_MEMORY,
 };
 
 /* Of blocked threads, an agent wants those that someone waits for. */
@@ -68,6 +71,8 @@ static const struct argp_option argp_options[] = {
 	  "let `dwarfprof probe' add probes through this socket while sampling", 2 },
 	{ "process-metrics", OPTION_PROCESS_METRICS, NULL, 0,
 	  "label samples with the CPU time, memory and I/O of their process", 2 },
+	{ "redact", OPTION_REDACT, "REGEX", 0,
+	  "replace what matches in values and programs' labels by <redacted>", 2 },
 	{ .doc = "How to walk stacks", .group = 3 },
 	{ .doc = "What to show", .group = 4 },
 	{ "debuginfod", OPTION_DEBUGINFOD, "URLS", OPTION_ARG_OPTIONAL,
@@ -86,7 +91,7 @@ static const struct argp_option argp_options[] = {
 	  "answer only requests whose bearer token is the first line of this file; required unless "
 	  "the address is a loopback address",
 	  5 },
-	{ "deliver", OPTION_DELIVER, "TIME", 0, "length of each delivered profile (10s)", 5 },
+	{ "deliver", OPTION_DELIVER, "TIME", 0, "length of each delivered profile (1m)", 5 },
 	{ "spool", OPTION_SPOOL, "DIR", 0,
 	  "store profiles that wait for backends here, safe if the agent is killed (in memory)",
 	  5 },
@@ -100,6 +105,10 @@ static const struct argp_option argp_options[] = {
 	  "delay tables and names rather than take more than this share of a CPU (no limit)", 7 },
 	{ "memory", OPTION_MEMORY, "SIZE", 0,
 	  "restart, without a gap, above this much memory, not counting tables (256M)", 7 },
+	{ "symbol-memory", OPTION_SYMBOL_MEMORY, "SIZE", 0,
+	  "forget symbols of binaries that were not sampled lately rather than take more (32M)",
+	  7 },
+	{ "string-memory", OPTION_STRING_MEMORY, "SIZE", 0, "the same for their names (32M)", 7 },
 	{ 0 },
 };
 
@@ -111,11 +120,30 @@ static void parse_time(struct argp_state *state, const char *option, const char 
 			   text);
 }
 
-static void parse_size(struct argp_state *state, const char *option, const char *text,
-		       uint64_t *ret)
+static error_t parse_size(struct agent_settings *s, struct argp_state *state, int key,
+			  const char *text)
 {
-	if (quantity_parse_size(text, ret) < 0 || *ret == 0)
-		argp_error(state, "%s takes a size such as 500M or 10G, not '%s'", option, text);
+	const struct {
+		int key;
+		const char *option;
+		uint64_t *to;
+	} sizes[] = {
+		{ OPTION_MEMORY, "memory", &s->agent.memory },
+		{ OPTION_SPOOL_SIZE, "spool-size", &s->agent.spool_size },
+		{ OPTION_STORE_SIZE, "store-size", &s->agent.store_limits.size },
+		{ OPTION_STRING_MEMORY, "string-memory", &s->agent.run.string_memory },
+		{ OPTION_SYMBOL_MEMORY, "symbol-memory", &s->agent.run.symbol_memory },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		if (sizes[i].key != key)
+			continue;
+		if (quantity_parse_size(text, sizes[i].to) < 0 || *sizes[i].to == 0)
+			argp_error(state, "--%s takes a size such as 500M or 10G, not '%s'",
+				   sizes[i].option, text);
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
 }
 
 static unsigned int parse_number(struct argp_state *state, const char *option, const char *text)
@@ -127,16 +155,6 @@ static unsigned int parse_number(struct argp_state *state, const char *option, c
 		argp_error(state, "%s takes a whole number from 1 to 1000000, not '%s'", option,
 			   text);
 	return (unsigned int)value;
-}
-
-static void parse_cpu_budget(struct agent_settings *s, struct argp_state *state, const char *text)
-{
-	char *end;
-	double percent = strtod(text, &end);
-
-	if (text[0] < '0' || text[0] > '9' || *end != '\0' || percent < 0.01 || percent > 100000)
-		argp_error(state, "--cpu-budget takes a share of a CPU in percent, not '%s'", text);
-	s->agent.cpu_share = percent / 100;
 }
 
 static void parse_pull(struct agent_settings *s, struct argp_state *state, const char *text)
@@ -160,27 +178,6 @@ static error_t parse_as_others(struct agent_settings *s, struct argp_state *stat
 	return err;
 }
 
-static error_t parse_delivery(int key, char *arg, struct argp_state *state)
-{
-	struct agent_settings *s = state->input;
-
-	switch (key) {
-	case OPTION_DELIVER:
-		parse_time(state, "--deliver", arg, 100000000, &s->agent.deliver_ns);
-		return 0;
-	case OPTION_LABEL_SETS:
-		s->label_sets = parse_number(state, "--label-sets", arg);
-		return 0;
-	case OPTION_SPOOL:
-		s->agent.spool = arg;
-		return 0;
-	case OPTION_SPOOL_SIZE:
-		parse_size(state, "--spool-size", arg, &s->agent.spool_size);
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
-}
-
 static error_t parse_output(int key, char *arg, struct argp_state *state)
 {
 	struct agent_settings *s = state->input;
@@ -192,9 +189,6 @@ static error_t parse_output(int key, char *arg, struct argp_state *state)
 	case OPTION_STORE:
 		s->agent.store = arg;
 		return 0;
-	case OPTION_STORE_SIZE:
-		parse_size(state, "--store-size", arg, &s->agent.store_limits.size);
-		return 0;
 	case OPTION_STORE_AGE:
 		parse_time(state, "--store-age", arg, 1, &s->agent.store_limits.age_ns);
 		return 0;
@@ -205,13 +199,21 @@ static error_t parse_output(int key, char *arg, struct argp_state *state)
 		s->agent.pull_token_file = arg;
 		return 0;
 	case OPTION_CPU_BUDGET:
-		parse_cpu_budget(s, state, arg);
+		if (quantity_parse_percent(arg, &s->agent.cpu_share) < 0)
+			argp_error(state,
+				   "--cpu-budget takes a share of a CPU in percent, not '%s'", arg);
 		return 0;
-	case OPTION_MEMORY:
-		parse_size(state, "--memory", arg, &s->agent.memory);
+	case OPTION_DELIVER:
+		parse_time(state, "--deliver", arg, 100000000, &s->agent.deliver_ns);
+		return 0;
+	case OPTION_LABEL_SETS:
+		s->label_sets = parse_number(state, "--label-sets", arg);
+		return 0;
+	case OPTION_SPOOL:
+		s->agent.spool = arg;
 		return 0;
 	}
-	return parse_delivery(key, arg, state);
+	return parse_size(s, state, key, arg);
 }
 
 static void complete(struct agent_settings *s, struct argp_state *state)
@@ -231,7 +233,7 @@ static void complete(struct agent_settings *s, struct argp_state *state)
 	}
 	options_complete(o, state);
 	if (p->event.source == &event_alloc)
-		argp_error(state, "an agent takes no --alloc: what is held is known at the end");
+		argp_error(state, "agents take no --alloc: memory in use is known only at the end");
 	backend_settings_complete(&s->backends, state);
 	if (!s->agent.store && !s->agent.pull && s->backends.n == 0)
 		argp_error(state, "profiles go nowhere: give --store DIR, --otlp URL, --pyroscope "
@@ -282,7 +284,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPTION_MIN_BLOCK:
 		if (off_cpu_options_parse_time(arg, &s->options.record.profiler.min_block_ns) < 0)
 			argp_error(state,
-				   "a block's time is such as 100, 100us, 5ms or 1s, not '%s'",
+				   "--min-block takes a time such as 100us, 5ms or 1s, not '%s'",
 				   arg);
 		return 0;
 	case OPTION_MAX_RATE:
@@ -290,6 +292,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_PROCESS_METRICS:
 		s->options.record.profiler.process_metrics = true;
+		return 0;
+	case OPTION_REDACT:
+		if (s->redacts_by_file && !s->errors) /* the command line takes precedence */
+			redaction_done(&s->options.redaction);
+		s->redacts_by_file = s->errors;
+		event_options_set_redaction(&s->options, state, arg);
 		return 0;
 	case OPTION_PROBE_SOCKET:
 		s->options.record.profiler.probe_socket = arg;
@@ -354,10 +362,8 @@ struct configuration {
 	unsigned int section_line; /* of the last section */
 };
 
-static void fail(const struct configuration *c, unsigned int column, const char *format, ...)
-	__attribute__((format(printf, 3, 4), noreturn));
-
-static void fail(const struct configuration *c, unsigned int column, const char *format, ...)
+__attribute__((format(printf, 3, 4), noreturn)) static void
+fail(const struct configuration *c, unsigned int column, const char *format, ...)
 {
 	va_list args;
 
@@ -429,8 +435,8 @@ static int section_group(const struct configuration *c)
 		if (strcmp(sections[i].kind, c->entry->section) == 0)
 			return sections[i].group;
 	if (c->entry->section[0])
-		fail(c, c->entry->key_column, "there are no sections [%s NAME], but [backend NAME]",
-		     c->entry->section);
+		fail(c, c->entry->key_column,
+		     "unknown section [%s NAME]; only [backend NAME] exists", c->entry->section);
 	return 0;
 }
 
@@ -531,6 +537,7 @@ static void init(struct agent_settings *s, char **shown)
 	s->agent.spool_size = AGENT_SPOOL_SIZE;
 	s->agent.store_limits = (struct store_limits){ AGENT_STORE_SIZE, AGENT_STORE_AGE_NS };
 	s->agent.memory = AGENT_MEMORY;
+	s->agent.run.symbol_memory = s->agent.run.string_memory = AGENT_NAMES_MEMORY;
 	s->label_sets = AGENT_LABEL_SETS;
 }
 

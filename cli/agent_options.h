@@ -18,6 +18,7 @@ struct agent_settings {
 	int config_fd;      /* has the text of that file; -1: none does */
 	bool check;         /* --check */
 	bool off_cpu;
+	bool redacts_by_file;   /* --redact is the configuration file's */
 	const char *debuginfod; /* URLs (fetch_options.h) */
 	unsigned int label_sets;
 	bool is_partial; /* more is to be parsed */
@@ -29,10 +30,9 @@ struct agent_settings {
 extern const struct argp agent_options_argp;
 
 /*
- * Parses a command line, and before that the configuration file that it names. Wrong usage ends the
- * program, with a message that has the line and column in the file. 0 or -ENOMEM, or the negative
- * errno of reading the file, after a message. config_fd: of a file that has the text of that one; -1:
- * none has.
+ * Parses a command line, and before that the configuration file that it names. Wrong usage ends the program, with a
+ * message that gives line and column in the file. config_fd: a copy of that file to read instead; -1: none. 0 or
+ * -ENOMEM, or the negative errno of reading the file, after a message.
  */
 int agent_settings_new(int argc, char **argv, int config_fd, struct agent_settings **ret);
 /* Accepts NULL. Returns NULL. */

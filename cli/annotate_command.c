@@ -199,9 +199,11 @@ static int print_annotation(struct annotation *annotation)
 	int err = 0;
 
 	print_plain(annotation->function);
-	printf(": %.2f %% of all %s, with what is inlined into it",
-	       100 * (double)annotation->self / all,
-	       value_is_time(&annotation->value) ? "time" : "samples");
+	printf(": %.2f %% of all ", 100 * (double)annotation->self / all);
+	print_plain(value_is_time(&annotation->value) ? "time" :
+		    annotation->value.is_own          ? value_noun(&annotation->value) :
+							"samples");
+	printf(", with what is inlined into it");
 	if (annotation->inlined > 0)
 		printf("; not shown: %.2f %% where it is inlined itself",
 		       100 * (double)annotation->inlined / all);
@@ -254,12 +256,12 @@ static int count(const struct annotate_options *options, const char *function,
 	if (err < 0)
 		return err;
 	if (recording_reader_context(recording->reader)->n_several > 0) {
-		log_error("%s has several events, which annotate does not add up", options->file);
+		log_error("%s has several events, which annotate does not support", options->file);
 		log_detail("try:  a recording with one -e");
 		return -EINVAL;
 	}
 	if (value_is_memory(recording_reader_context(recording->reader))) {
-		log_error("%s has allocations of memory, which annotate does not add up",
+		log_error("%s has memory allocations, which annotate does not support",
 			  options->file);
 		log_detail("try:  dwarfprof report %s", options->file);
 		return -EINVAL;

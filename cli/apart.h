@@ -6,13 +6,13 @@
 #include "sandbox/parsers.h"
 
 /*
- * Has a recording, which may be a stranger's, read by a process of its own, which gives up its rights
- * once all files are open (recording_names_confine()). This process waits for it, and keeps what it can be
- * asked for (sandbox/keeper.h).
+ * Runs fn, which reads a recording that may be hostile, in a child process, which gives up its privileges once all
+ * files are open (recording_names_confine()). This process waits for it, and serves it as its keeper
+ * (sandbox/keeper.h).
  *
- * With --sandbox=off, and where no process can be had, fn runs in this process; not if confinement is
- * required. fn closes the outputs that it has, and returns an exit code, as this does, after a message for
- * any failure. The caller keeps the outputs.
+ * With --sandbox=off, and if no child can be started, fn runs in this process, unless confinement is required. fn
+ * logs failures, closes its copy of the outputs, and returns an exit code; this function returns that, or its own
+ * after a message. The caller keeps the outputs.
  */
 int apart_run(enum sandbox_mode mode, struct outputs *outputs, int (*fn)(void *arg), void *arg);
 

@@ -2,6 +2,7 @@
 #include "cli/backend_options.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -20,6 +21,7 @@ enum {
 	OPTION_INSECURE,
 	OPTION_KEY_FILE,
 	OPTION_LABEL,
+	OPTION_MAX_FRAMES,
 	OPTION_OTLP,
 	OPTION_PYROSCOPE,
 	OPTION_RELABEL,
@@ -51,6 +53,8 @@ static const struct argp_option argp_options[] = {
 	  "the password: the first line of this file, read for each request", GROUP },
 	{ "tenant", OPTION_TENANT, "NAME", 0, "send it as X-Scope-OrgID", GROUP },
 	{ "label", OPTION_LABEL, "KEY=VALUE", 0, "add a label to all profiles, repeatable", GROUP },
+	{ "max-frames", OPTION_MAX_FRAMES, "N", 0,
+	  "leave out the middle of deeper stacks (Pyroscope: 1000; others: no limit)", GROUP },
 	{ "relabel", OPTION_RELABEL, "RULE", 0,
 	  "keep, drop or change by labels, as Prometheus's relabel_config, repeatable; before all "
 	  "backends, for all: 'source_labels=service_name regex=test-.* action=drop'",
@@ -78,8 +82,8 @@ static struct backend_options *add(struct backend_settings *s, struct argp_state
 static struct backend_options *current(struct backend_settings *s, struct argp_state *state)
 {
 	if (!s->has_current)
-		argp_error(state, "this is about a backend: give --otlp, --pyroscope or --backend "
-				  "before it");
+		argp_error(state, "an option of a backend stands before any: give --otlp, "
+				  "--pyroscope or --backend first");
 	return &s->items[s->n - 1];
 }
 
@@ -159,6 +163,18 @@ static void add_rule(struct backend_settings *s, struct argp_state *state, const
 		argp_error(state, "%s, at '%s'", error.why, text + error.at);
 }
 
+static void set_max_frames(struct backend_settings *s, struct argp_state *state, const char *text)
+{
+	struct backend_options *b = current(s, state);
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	if (text[0] < '0' || text[0] > '9' || *end || n < 2 || n > DP_MAX_FRAMES)
+		argp_error(state, "--max-frames takes a whole number from 2 to %d, not '%s'",
+			   DP_MAX_FRAMES, text);
+	b->max_frames = n;
+}
+
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct backend_settings *s = state->input;
@@ -199,6 +215,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_TENANT:
 		current(s, state)->deliver.tenant = arg;
+		return 0;
+	case OPTION_MAX_FRAMES:
+		set_max_frames(s, state, arg);
 		return 0;
 	case OPTION_RELABEL:
 		add_rule(s, state, arg);

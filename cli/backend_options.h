@@ -9,9 +9,8 @@
 #include "agent/relabel.h"
 
 /*
- * The options of `dwarfprof agent` about where profiles are delivered to. A URL begins a backend, and
- * the options after it are that backend's; or `--backend NAME` does, and all until the next one
- * are.
+ * The options of `dwarfprof agent` for backends. A URL or `--backend NAME` begins a backend, and the options that
+ * follow belong to it.
  */
 struct backend_settings {
 	struct backend_options items[AGENT_BACKENDS];

@@ -24,7 +24,7 @@ struct command {
 extern const struct command *const commands[];
 extern const size_t n_commands;
 
-/* What is run without the name of a command. Its run() gets the whole command line. */
+/* The default command. Its run() gets the whole command line. */
 extern const struct command command_record;
 extern const struct command command_top;
 extern const struct command command_dump;
@@ -57,9 +57,8 @@ void command_list_names(FILE *to);
 char *command_add_names(int key, const char *text, void *input);
 
 /*
- * Parses the command line with the command's argp; input is that of its parser. Messages begin
- * with the command's name. Shows help and version, and ends the program then; for wrong usage with
- * EXIT_CODE_USAGE.
+ * Parses the command line with the command's argp; `input` is for its parser. Messages begin with the command's name.
+ * Ends the program after showing help or the version, and for wrong usage with EXIT_CODE_USAGE.
  */
 void command_parse(const struct command *command, int argc, char **argv, void *input);
 

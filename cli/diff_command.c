@@ -81,7 +81,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'o':
 		if (o->output.path)
-			argp_error(state, "-o is given twice: one file has the differences");
+			argp_error(state, "give -o once");
 		o->output.path = arg;
 		return 0;
 	case OPTION_FORMAT:
@@ -211,12 +211,12 @@ static int read_side(const struct diff_options *o, struct recording_file *record
 		return err;
 	}
 	if (diff->sides[i].context->n_several > 0) {
-		log_error("%s has several events, which diff does not add up", o->files[i]);
+		log_error("%s has several events, which diff does not support", o->files[i]);
 		log_detail("try:  recordings with one -e each");
 		return -EINVAL;
 	}
 	if (value_is_memory(diff->sides[i].context)) {
-		log_error("%s has allocations of memory, which diff does not compare", o->files[i]);
+		log_error("%s has memory allocations, which diff does not support", o->files[i]);
 		log_detail("try:  dwarfprof report %s", o->files[i]);
 		return -EINVAL;
 	}
@@ -227,6 +227,12 @@ static int read_side(const struct diff_options *o, struct recording_file *record
 	return 0;
 }
 
+/* The name of what its samples have beside their count. */
+static const char *own_value(const struct report_context *context)
+{
+	return context->value ? context->value : "";
+}
+
 /* A time cannot be compared with a number of events. */
 static int check_sides(const struct diff *diff)
 {
@@ -234,6 +240,16 @@ static int check_sides(const struct diff *diff)
 	const struct value of_a = value_measured(a), of_b = value_measured(b);
 	size_t timed = value_is_time(&of_b);
 
+	if (strcmp(own_value(a), own_value(b)) != 0) {
+		log_error("A has values '%s', B '%s': there is nothing to compare", own_value(a),
+			  own_value(b));
+		return -EINVAL;
+	}
+	if (a->value && strcmp(of_a.unit, of_b.unit) != 0) {
+		log_error("A has %s in %s, B in %s: there is nothing to compare", a->value,
+			  of_a.unit, of_b.unit);
+		return -EINVAL;
+	}
 	if (value_is_time(&of_a) == timed) {
 		if (strcmp(a->event, b->event) != 0)
 			log_warning("A is of %s, B of %s", a->event, b->event);
@@ -357,7 +373,7 @@ static int diff_command(int argc, char **argv)
 	command_parse(&command_diff, argc, argv, &options);
 	if (check_files(&options) < 0)
 		return code;
-	if (outputs_open(&outputs, &options.output, 1, 0) == 0)
+	if (outputs_open(&outputs, &options.output, 1, 0, -1) == 0)
 		code = apart_run(options.names.sandbox, &outputs, run_job, &job);
 	else
 		(void)outputs_close(&outputs, 0);

@@ -69,7 +69,7 @@ bool diff_knows_noise(const struct diff *d)
 	for (size_t i = 0; i < REPORT_SIDES; i++) {
 		const struct value measured = value_measured(d->sides[i].context);
 
-		if (value_is_time(&measured) ||
+		if (value_is_time(&measured) || measured.is_own ||
 		    d->sides[i].totals->events != d->sides[i].totals->samples)
 			return false;
 	}
@@ -187,7 +187,8 @@ static json_t *json_side(const struct diff_side *side)
 	json_object_set_new(json, "with_user_stack",
 			    json_integer((json_int_t)totals_with_user_stack(t)));
 	json_object_set_new(json, "value", json_integer((json_int_t)value_of_totals(&measured, t)));
-	json_object_set_new(json, "unit", json_string(value_is_time(&measured) ? "ns" : "events"));
+	json_object_set_new(json, "unit",
+			    json_text(value_is_time(&measured) ? "ns" : value_noun(&measured)));
 	return json;
 }
 

@@ -31,7 +31,7 @@ struct diff {
 enum diff_needs { DIFF_FUNCTIONS = 1, DIFF_FOLDED = 2, DIFF_GRAPH = 4 };
 
 struct diff_form {
-	/* For the option, for paths, and to tell what was written; it makes no report. */
+	/* Name and extensions, for options, paths and messages; it makes no report. */
 	struct report_format format;
 	unsigned int needs; /* enum diff_needs, or'ed */
 	/* 0, -ENOMEM or another negative errno. May sort the graph. */
@@ -55,7 +55,7 @@ int diff_put_side(const struct diff *diff, size_t side, FILE *to);
 
 /* Returns a value as a percentage of the side's total. */
 double diff_percent(const struct diff *diff, size_t side, uint64_t value);
-/* Is it known how far shares differ by chance? Not of times, nor of samples that were scaled. */
+/* Is the statistical noise of shares known? Not for times, nor for scaled samples. */
 bool diff_knows_noise(const struct diff *diff);
 /*
  * Could a share be the same in A and B, and differ by chance: is the p-value of Pearson's chi-squared

@@ -56,7 +56,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (o->limits && o->btf)
-			argp_error(state, "--limits are not the kernel's: leave out --btf");
+			argp_error(state, "--limits and --btf exclude each other");
 		return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument '%s': this command takes none", arg);

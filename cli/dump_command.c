@@ -7,9 +7,15 @@
 #include "report/report.h"
 #include "sandbox/helper.h"
 
-/* All options are shared with other commands. */
+enum {
+	OPTION_TASKS = 2048,
+};
+
+/* The others are shared with other commands. */
 static const struct argp_option argp_options[] = {
 	{ .doc = "Whose stacks (one of)", .group = 1 },
+	{ "tasks", OPTION_TASKS, NULL, 0,
+	  "also those of tasks of Python's asyncio that wait, and of what awaits these", 1 },
 	{ .doc = "How to walk them", .group = 3 },
 	{ .doc = "What to write", .group = 4 },
 	{ 0 },
@@ -23,6 +29,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = o;
 		state->child_inputs[1] = o;
+		return 0;
+	case OPTION_TASKS:
+		o->record.tasks = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument '%s': this command takes none", arg);

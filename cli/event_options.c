@@ -13,6 +13,10 @@
 /* In a tenth of a second a CPU counts fewer events than the 32 bits of a sample's weight can tell. */
 #define MIN_PERIOD_HZ 10
 
+/* Of the unit of a value; its length */
+#define UNIT_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_/%"
+#define MAX_UNIT 31
+
 void event_options_set(struct options *o, struct argp_state *state, const struct event *event)
 {
 	struct profiler_options *r = &o->record.profiler;
@@ -29,9 +33,9 @@ void event_options_set(struct options *o, struct argp_state *state, const struct
 	if (o->event_given && !adds)
 		argp_error(
 			state,
-			"--off-cpu, --wall, --exceptions, --alloc and -e exclude each other, as do "
-			"events of -e that are not all counted, all tracepoints or all kprobes; "
-			"--wall has both kinds of time");
+			"--off-cpu, --wall, --exceptions, --alloc and -e exclude each other; several "
+			"events of -e must be all counted events, all tracepoints or all kprobes; "
+			"--wall measures time both on and off the CPU");
 	if (adds && r->n_others == EVENT_MAX - 1)
 		argp_error(state, "-e takes up to %d events", EVENT_MAX);
 	if (o->event_given && adds)
@@ -134,7 +138,7 @@ void event_options_set_probe(struct options *o, struct argp_state *state, const 
 	int err = label_probe_check(text, why);
 
 	if (r->n_label_probes == DP_MAX_LABEL_PROBES)
-		argp_error(state, "there may be at most %d --probe", DP_MAX_LABEL_PROBES);
+		argp_error(state, "at most %d --probe", DP_MAX_LABEL_PROBES);
 	for (size_t i = 0; err == 0 && i < r->n_label_probes; i++)
 		err = label_probe_check_both(r->label_probes[i], text, why);
 	if (err == -EINVAL)
@@ -144,12 +148,31 @@ void event_options_set_probe(struct options *o, struct argp_state *state, const 
 	r->label_probes[r->n_label_probes++] = text;
 }
 
+void event_options_set_value(struct options *o, struct argp_state *state, char *text)
+{
+	struct profiler_options *r = &o->record.profiler;
+	char *unit = strchr(text, ':');
+	struct own_number *number;
+
+	if (r->n_numbers == EVENT_MAX)
+		argp_error(state, "at most %d --value", EVENT_MAX);
+	number = &r->numbers[r->n_numbers++];
+	*number = (struct own_number){ .name = text };
+	if (!unit)
+		return;
+	*unit++ = '\0';
+	if (!*unit || strlen(unit) > MAX_UNIT || unit[strspn(unit, UNIT_CHARACTERS)])
+		argp_error(state, "--value takes a unit such as bytes or nanoseconds, not '%s'",
+			   unit);
+	number->unit = unit;
+}
+
 void event_options_set_redaction(struct options *o, struct argp_state *state, const char *regex)
 {
 	char why[REDACTION_WHY_SIZE];
 
 	if (o->redaction.is_set)
-		argp_error(state, "there may be one --redact: A|B");
+		argp_error(state, "give --redact once: A|B matches both");
 	if (redaction_init(&o->redaction, regex, why) < 0)
 		argp_error(state, "--redact %s: %s", regex, why);
 	o->record.profiler.label_sources.redaction = &o->redaction;
@@ -185,10 +208,7 @@ static void check_periods(const struct options *o, struct argp_state *state,
 			   "--max-rate does not go with -c and -e %s: -c or -F sets the rate",
 			   s->name);
 	if (event_has_periods(event, r->period) && r->period == 0 && r->hz < MIN_PERIOD_HZ)
-		argp_error(
-			state,
-			"-e %s takes an -F of at least %d: a sample of a slower rate might stand for more events than its 32 bits can tell",
-			s->name, MIN_PERIOD_HZ);
+		argp_error(state, "-e %s needs -F %d or more", s->name, MIN_PERIOD_HZ);
 }
 
 /* What is given back has to be seen, whoever does that. */
@@ -198,8 +218,8 @@ static void check_alloc(const struct options *o, struct argp_state *state)
 
 	if (r->target.n_tids > 0)
 		argp_error(state,
-			   "-t and --alloc exclude each other: any thread may give memory back; -p "
-			   "takes its process");
+			   "-t and --alloc exclude each other: any thread may free memory; give -p "
+			   "with its process");
 	if (r->max_rate > 0)
 		argp_error(state, "--max-rate does not go with --alloc: --alloc=SIZE takes fewer");
 	if (r->crashes)
@@ -239,6 +259,28 @@ static void check_socket(const struct profiler_options *r, struct argp_state *st
 			   "-K and --probe-socket exclude each other: probes have no kernel stack");
 }
 
+static bool has_values(const struct event *event)
+{
+	return event->argument && event->source->has_values &&
+	       event->source->has_values(event->source, event->argument);
+}
+
+static void check_numbers(const struct profiler_options *r, struct argp_state *state)
+{
+	bool have_values = false;
+
+	for (size_t i = 0; i < profiler_n_events(r); i++)
+		have_values |= has_values(profiler_event(r, i));
+	if (!have_values)
+		argp_error(state, "--value is for events of -e with values, such as uprobe:");
+	if (profiler_n_events(r) > 1 && r->n_numbers > profiler_n_events(r))
+		argp_error(state, "give at most one --value for each of several events of -e");
+	for (size_t i = 0; i < r->n_numbers; i++)
+		for (size_t j = 0; j < i && profiler_n_events(r) == 1; j++)
+			if (strcmp(r->numbers[i].name, r->numbers[j].name) == 0)
+				argp_error(state, "--value %s is given twice", r->numbers[i].name);
+}
+
 void event_options_complete(struct options *o, struct argp_state *state)
 {
 	struct profiler_options *r = &o->record.profiler;
@@ -254,9 +296,8 @@ void event_options_complete(struct options *o, struct argp_state *state)
 		check_periods(o, state, profiler_event(r, i));
 		at_rate |= profiler_event(r, i)->source->at_rate;
 	}
-	if (r->value && (!r->event.argument || !r->event.source->has_values ||
-			 !r->event.source->has_values(r->event.source, r->event.argument)))
-		argp_error(state, "--value is for events of -e with values, such as uprobe:");
+	if (r->n_numbers > 0)
+		check_numbers(r, state);
 	if (r->event.source == &event_alloc)
 		check_alloc(o, state);
 	if (r->n_label_probes > 0)
@@ -266,10 +307,7 @@ void event_options_complete(struct options *o, struct argp_state *state)
 	if (r->period > 0 && o->hz_given)
 		argp_error(state, "-c and -F exclude each other");
 	if (!at_rate && o->hz_given)
-		argp_error(
-			state,
-			"-F is for CPU time, --wall and the events of CPUs' counters; the others "
-			"take none");
+		argp_error(state, "-F is for CPU time, --wall and CPU counters");
 	if (r->max_rate == 0)
 		r->max_rate = r->event.source->max_rate;
 }

@@ -23,15 +23,17 @@ void event_options_done(struct options *options);
 /* Sets --alloc. size: its argument; NULL: it has none */
 void event_options_set_alloc(struct options *options, struct argp_state *state, const char *size);
 
-/* Sets the --probe, of which there is one. */
+/* Adds a --probe. */
 void event_options_set_probe(struct options *options, struct argp_state *state, const char *text);
-/* Sets the --redact, of which there is one. */
+/* Adds a --value, NAME[:UNIT], and splits the text. */
+void event_options_set_value(struct options *options, struct argp_state *state, char *text);
+/* Sets --redact, which may be given once. */
 void event_options_set_redaction(struct options *options, struct argp_state *state,
 				 const char *regex);
 
 /*
- * After parsing: adds the event of --crashes, checks rates and what events do not go with, and sets
- * their own limit if none is given.
+ * After parsing: adds the event of --crashes, checks rates and which options events exclude, and sets the event's
+ * default limit if none is given.
  */
 void event_options_complete(struct options *options, struct argp_state *state);
 

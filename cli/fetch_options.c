@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/secret.h"
 #include "cache/disk_cache.h"
+#include "symbols/debug_library.h"
 
 #define URLS "DEBUGINFOD_URLS"
 
@@ -62,13 +63,15 @@ void fetch_options_complete(struct name_options *names, const char *urls,
 		argp_error(state, "--debuginfod needs a server: give its URL, or set " URLS);
 }
 
-int fetch_options_apply(const char *urls)
+int fetch_options_apply(const char *urls, uint64_t time_ns)
 {
 	_cleanup_free_ char *kept =
 		disk_cache_path(geteuid(), getenv("XDG_CACHE_HOME"), getenv("HOME"));
 	_cleanup_free_ char *path = NULL;
 
 	if (urls && *urls && setenv(URLS, urls, true) < 0)
+		return -ENOMEM;
+	if (urls && debug_library_bound(time_ns) < 0)
 		return -ENOMEM;
 	if (!kept)
 		return 0;

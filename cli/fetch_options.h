@@ -3,12 +3,13 @@
 #define DP_CLI_FETCH_OPTIONS_H
 
 #include <argp.h>
+#include <stdint.h>
 
 #include "cli/name_options.h"
 
 /*
- * Debug files from servers, while an agent samples: only if that is asked for, by --debuginfod. Of
- * *ret_urls: NULL: not; "": from the servers in DEBUGINFOD_URLS.
+ * Parses --debuginfod, by which an agent gets debug files from servers while it samples. *ret_urls: NULL: no servers;
+ * "": those in DEBUGINFOD_URLS.
  */
 void fetch_options_parse(const char *text, struct name_options *names, const char **ret_urls);
 
@@ -17,9 +18,9 @@ void fetch_options_complete(struct name_options *names, const char *urls,
 			    const struct argp_state *state);
 
 /*
- * Has libdebuginfod use these servers, and keep files where tables and names are kept; not with threads, as it
- * takes both from the environment. 0 or -ENOMEM.
+ * Makes libdebuginfod use these servers, with a time limit per request, and cache files beside tables and names. Call
+ * it before threads are started, because it sets environment variables. 0 or -ENOMEM.
  */
-int fetch_options_apply(const char *urls);
+int fetch_options_apply(const char *urls, uint64_t time_ns);
 
 #endif

@@ -12,9 +12,9 @@ struct file_table {
 };
 
 /*
- * Opens the file, and has its table built by one of the parsers. One that was only found, with this inode (0: it
- * was named), may be anything by now, or never answer: their finders open it, if they have any. A warning says so if its debug file
- * cannot be read. Returns 0 or the error of regular_file_open(), finders_look_up() or parsers_ask().
+ * Opens the file and lets a parser build its table. inode: of a file that was found in a process, and may have been
+ * replaced since or never answer, so finders open it if there are any; 0: the user has named the file. Warns if its
+ * debug file cannot be read. Returns 0 or the error of regular_file_open(), finders_look_up() or parsers_ask().
  * file_table_done() frees *ret.
  */
 int file_table_init(struct file_table *ret, struct parsers *parsers, const char *path,

@@ -7,8 +7,7 @@
 #include <sys/types.h>
 
 /*
- * Keeps in memory what goes to stderr, while messages would spoil a screen. Of many, the last ones
- * are kept.
+ * Buffers stderr in memory while messages would garble a screen. Keeps only the last ones.
  */
 struct kept_stderr {
 	int old_fd;           /* where stderr went; -1: nothing is kept */
@@ -18,7 +17,7 @@ struct kept_stderr {
 	uint64_t n_dropped;   /* lines that end there */
 };
 
-/* Without memory or descriptors, messages go where they went. */
+/* Without memory or descriptors, messages still go to stderr. */
 void kept_stderr_begin(struct kept_stderr *ret);
 /* Drops the older ones of many messages. Any thread may call it, again and again. */
 void kept_stderr_trim(struct kept_stderr *kept);

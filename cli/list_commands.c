@@ -30,6 +30,7 @@ static const struct {
 	{ NULL, "KEY", group_list },
 	{ NULL, "EVENT", event_list },
 	{ "sandbox", "MODE", sandbox_options_list },
+	{ "native-frames", "MODE", mode_options_list_native },
 	{ NULL, "MODE", mode_options_list_unwind },
 	{ NULL, "STYLE", name_options_list_styles },
 };

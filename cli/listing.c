@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/sum.h"
 #include "base/text.h"
 #include "log/log.h"
 #include "sandbox/parsers.h"
@@ -235,9 +236,9 @@ static void add(struct listing *listing, struct instruction *instruction, uint64
 {
 	if (!instruction)
 		return;
-	instruction->value += value;
+	sum_increase(&instruction->value, value);
 	if (instruction->line != SIZE_MAX)
-		listing->numbered[instruction->line]->value += value;
+		sum_increase(&listing->numbered[instruction->line]->value, value);
 }
 
 static void add_up(struct listing *listing, struct annotation *annotation)
@@ -248,7 +249,7 @@ static void add_up(struct listing *listing, struct annotation *annotation)
 		if (site->key.module != listing->module || !is_in_function(listing, site->code))
 			continue;
 		site->is_listed = true;
-		listing->value += site->value;
+		sum_increase(&listing->value, site->value);
 		at = find_instruction(listing, site->code);
 		before = find_instruction(listing, site->key.address - 1);
 		/* In a system call, a thread is behind the instruction that waits. */

@@ -3,8 +3,8 @@
 #define DP_CLI_MASKED_LINE_H
 
 /*
- * The words of a command line as they may be kept and shown: without the values of --header, and
- * what is secret in URLs. Ends with NULL, as the words do. NULL: there is no memory.
+ * Copies a command line for storing and showing, without the values of --header and the secrets in URLs. Ends with
+ * NULL, as the words do. NULL: out of memory.
  */
 char **masked_line_new(char **words);
 /* Accepts NULL. Returns NULL. */

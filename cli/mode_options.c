@@ -51,8 +51,18 @@ uint64_t mode_options_parse_table_memory(struct argp_state *state, const char *t
 	return size;
 }
 
+static void list(FILE *to, const char *const *words, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		fprintf(to, "%s%s", i ? ", " : "", words[i]);
+}
+
 void mode_options_list_unwind(FILE *to)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(unwind_modes); i++)
-		fprintf(to, "%s%s", i ? ", " : "", unwind_modes[i]);
+	list(to, unwind_modes, ARRAY_SIZE(unwind_modes));
+}
+
+void mode_options_list_native(FILE *to)
+{
+	list(to, native_modes, ARRAY_SIZE(native_modes));
 }

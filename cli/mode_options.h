@@ -5,7 +5,7 @@
 #include <argp.h>
 #include <stdio.h>
 
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 
 /* The words of --unwind and --native-frames. For another word, a message ends the program. */
 
@@ -16,7 +16,8 @@ enum native_frames mode_options_parse_native(struct argp_state *state, const cha
 /* The --table-memory, in bytes. */
 uint64_t mode_options_parse_table_memory(struct argp_state *state, const char *text);
 
-/* Prints the words of --unwind. */
+/* These print the words of one of them. */
 void mode_options_list_unwind(FILE *to);
+void mode_options_list_native(FILE *to);
 
 #endif

@@ -19,6 +19,7 @@
 #include "sandbox/helper.h"
 #include "sandbox/keeper.h"
 #include "sandbox/parsers.h"
+#include "symbols/debug_library.h"
 #include "symbols/debug_server.h"
 
 enum {
@@ -47,7 +48,7 @@ static const struct argp_option name_argp_options[] = {
 	  "query no servers for debug files, even if DEBUGINFOD_URLS is set", 4 },
 	{ "debuginfod-timeout", OPTION_DEBUGINFOD_TIMEOUT, "TIME", 0,
 	  "time limit for all debug files together; in an agent, for each (60s)", 4 },
-	{ "verbose", 'v', NULL, 0, "log what is done", 4 },
+	{ "verbose", 'v', NULL, 0, "print details", 4 },
 	{ 0 },
 };
 
@@ -123,7 +124,10 @@ struct names *name_options_apply(const struct name_options *options)
 
 	if (options->verbose)
 		log_set_level(LOG_DEBUG);
-	err = names_new(&options->options, &names);
+	err = options->options.no_debuginfod ? 0 :
+					       debug_library_bound(options->options.debuginfod_ns);
+	if (err == 0)
+		err = names_new(&options->options, &names);
 	if (err < 0) {
 		log_error("cannot start: %s", strerror(-err));
 		return NULL;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 
 /* Parses the options of --off-cpu and --wall. */
 

@@ -17,6 +17,7 @@
 #include "cli/name_options.h"
 #include "cli/quantity.h"
 #include "cli/sandbox_options.h"
+#include "kernel/filter.h"
 #include "log/suggestion.h"
 #include "report/report.h"
 
@@ -109,7 +110,8 @@ static const struct argp_option sampling_options[] = {
 	  "sample where threads are blocked, and for how long, instead of CPU time", 2 },
 	{ "wall", OPTION_WALL, NULL, 0,
 	  "sample CPU time and the time that threads are off the CPU, in one profile", 2 },
-	{ "exceptions", OPTION_EXCEPTIONS, NULL, 0, "sample where C++ exceptions are thrown", 2 },
+	{ "exceptions", OPTION_EXCEPTIONS, NULL, 0,
+	  "sample where exceptions of C++ and Python are thrown", 2 },
 	{ "alloc", OPTION_ALLOC, "SIZE", OPTION_ARG_OPTIONAL,
 	  "sample where memory is allocated, every SIZE on average or (1) each time, and what is "
 	  "held at the end (512K)",
@@ -121,8 +123,10 @@ static const struct argp_option sampling_options[] = {
 	  "only threads blocked in these states: S, D, T, t, P, I, or R for preempted "
 	  "(S,D; with --wall all)",
 	  2 },
-	{ "value", OPTION_VALUE, "NAME", 0,
-	  "weigh samples by a number that -e reads, such as bytes, instead of counting them", 2 },
+	{ "value", OPTION_VALUE, "NAME[:UNIT]", 0,
+	  "add up a number that -e reads, such as bytes, besides counting samples; of several "
+	  "events, one each",
+	  2 },
 	{ "probe", OPTION_PROBE, "KIND:PATH:NAME(VALUES)", 0,
 	  "label: label samples taken during calls of these functions with the values, up to "
 	  "4 times; span:... min=TIME: only samples in calls that take at least that long",
@@ -266,10 +270,9 @@ void options_complete(struct options *o, struct argp_state *state)
 			   "-K and --verify exclude each other: --verify compares user stacks");
 	r->target.all |= kinds == 0;
 	if ((r->target.all || r->target.n_tids > 0) && !r->target.inherit)
-		argp_error(state,
-			   "--no-inherit goes with -p PID or -- CMD; others have no children");
+		argp_error(state, "--no-inherit needs -p PID or -- CMD");
 	if (o->record.kill && !r->target.command)
-		argp_error(state, "--kill goes with -- CMD: other programs are left alone");
+		argp_error(state, "--kill needs -- CMD");
 	if (state->quoted && !r->target.command)
 		argp_error(state, "a command is missing after --");
 	event_options_complete(o, state);
@@ -300,9 +303,8 @@ static error_t parse_block_option(int key, char *arg, struct argp_state *state)
 		if (off_cpu_options_parse_time(arg, key == OPTION_MIN_BLOCK ?
 							    &o->record.profiler.min_block_ns :
 							    &o->record.profiler.max_block_ns) < 0)
-			argp_error(state,
-				   "a block's time is such as 100, 100us, 5ms or 1s, not '%s'",
-				   arg);
+			argp_error(state, "%s takes a time such as 100, 100us, 5ms or 1s, not '%s'",
+				   key == OPTION_MIN_BLOCK ? "--min-block" : "--max-block", arg);
 		return 0;
 	case OPTION_STATE:
 		if (off_cpu_options_parse_states(arg, &o->record.profiler.states) < 0)
@@ -312,7 +314,7 @@ static error_t parse_block_option(int key, char *arg, struct argp_state *state)
 				arg);
 		return 0;
 	case OPTION_VALUE:
-		o->record.profiler.value = arg;
+		event_options_set_value(o, state, arg);
 		return 0;
 	case OPTION_PROBE:
 		event_options_set_probe(o, state, arg);
@@ -569,7 +571,7 @@ const struct argp options_record = {
 	.options = argp_options,
 	.parser = parse_record,
 	.children = parts,
-	.args_doc = "-p PID[,PID...]\n-t TID[,TID...]\n[-a] [FILTER...]\n-- CMD [ARG...]",
+	.args_doc = "-p PID[,PID...]\n-t TID[,TID...]\n-a|FILTER...\n-- CMD [ARG...]",
 	.doc = "Find out where programs spend their time. Stacks are unwound in the kernel, "
 	       "with tables made from the binaries' own unwind information.\v"
 	       "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 not permitted; 4 no such "

@@ -106,7 +106,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!o->socket)
-			argp_error(state, "whose probes? Give -s PATH, its --probe-socket");
+			argp_error(state,
+				   "-s is missing: give the PATH of the run's --probe-socket");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;

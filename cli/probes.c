@@ -28,7 +28,7 @@ enum {
 
 static const struct argp_option argp_options[] = {
 	{ "json", OPTION_JSON, NULL, 0, "JSON: an object" },
-	{ "sandbox", OPTION_SANDBOX, "WHEN", 0, SANDBOX_OPTIONS_HELP },
+	{ "sandbox", OPTION_SANDBOX, "MODE", 0, SANDBOX_OPTIONS_HELP },
 	{ 0 },
 };
 

@@ -60,3 +60,14 @@ int quantity_parse_size(const char *text, uint64_t *ret)
 	*ret = (uint64_t)value << shift;
 	return 0;
 }
+
+int quantity_parse_percent(const char *text, double *ret)
+{
+	char *end;
+	double percent = strtod(text, &end);
+
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || percent < 0.01 || percent > 100000)
+		return -EINVAL;
+	*ret = percent / 100;
+	return 0;
+}

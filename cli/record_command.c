@@ -16,7 +16,7 @@ static int record_command(int argc, char **argv)
 
 const struct command command_record = {
 	.name = "record",
-	.summary = "sample processes, a program, or the whole machine (the default)",
+	.summary = "the default: sample processes, a program, or the whole machine",
 	.argp = &options_record,
 	.flags = ARGP_IN_ORDER,
 	.run = record_command,

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "base/cleanup.h"
 #include "binaries/foreign_file.h"
 #include "elf/bus_guard.h"
+#include "kernel/permission.h"
 #include "log/log.h"
 #include "profiler/file_limit.h"
 #include "sandbox/keeper.h"
@@ -73,6 +75,22 @@ static FILE *open_file(const struct recording_file *r, const char *path)
 	return file;
 }
 
+/* The recording, or that of the directory. One that was opened ahead is read from its begin. */
+static FILE *open_number(const struct recording_file *r, size_t i)
+{
+	const struct listed_recording *listed = r->list.n > 0 ? &r->list.of[i] : NULL;
+	int fd = listed && listed->fd >= 0 ? fcntl(listed->fd, F_DUPFD_CLOEXEC, 0) : -1;
+	FILE *file;
+
+	if (fd < 0)
+		return open_file(r, listed ? listed->path : r->path);
+	(void)lseek(fd, 0, SEEK_SET);
+	file = fdopen(fd, "r");
+	if (!file)
+		close(fd);
+	return file;
+}
+
 static bool is_directory(const char *path)
 {
 	struct stat st;
@@ -110,16 +128,11 @@ static void tell_origin(const struct recording_file *r)
 		  or_unknown(context->command));
 }
 
-static const char *first_path(const struct recording_file *r)
-{
-	return r->list.n > 0 ? r->list.of[0].path : r->path;
-}
-
-static int open_reader(struct recording_file *r, const char *path,
-		       const struct recording_options *reading, char why[RECORDING_WHY_SIZE])
+static int open_reader(struct recording_file *r, size_t i, const struct recording_options *reading,
+		       char why[RECORDING_WHY_SIZE])
 {
 	if (!r->file) {
-		r->file = open_file(r, path);
+		r->file = open_number(r, i);
 		r->open_err = r->file ? 0 : -errno;
 	}
 	return r->file ? recording_reader_new(r->file, reading, &r->reader, why) : r->open_err;
@@ -135,12 +148,13 @@ static int open_first(struct recording_file *r, const struct recording_options *
 	int err = r->open_err;
 
 	while (err == 0) {
-		const char *path = r->list.n > 0 ? r->list.of[r->n_opened++].path : r->path;
+		size_t i = r->n_opened;
 
-		err = open_reader(r, path, reading, why);
+		r->n_opened += r->list.n > 0;
+		err = open_reader(r, i, reading, why);
 		if (err == 0 || err == -ENOMEM || r->n_opened == r->list.n)
 			break;
-		log_warning("%s is left out: %s", path, why[0] ? why : explain(r, err));
+		log_warning("%s is left out: %s", present_path(r), why[0] ? why : explain(r, err));
 		if (r->file)
 			fclose(r->file);
 		r->file = NULL;
@@ -152,9 +166,9 @@ static int open_first(struct recording_file *r, const struct recording_options *
 	return err;
 }
 
-static bool has_other_rate(const struct recording_file *r, const char *path)
+static bool has_other_rate(const struct recording_file *r, size_t i)
 {
-	_cleanup_fclose_ FILE *file = open_file(r, path);
+	_cleanup_fclose_ FILE *file = open_number(r, i);
 
 	return file && recording_reader_differs_in_rate(r->reader, file);
 }
@@ -163,7 +177,7 @@ static bool has_other_rate(const struct recording_file *r, const char *path)
 static void look_at_rates(struct recording_file *r)
 {
 	for (size_t i = r->n_opened; i < r->list.n; i++) {
-		if (!has_other_rate(r, r->list.of[i].path))
+		if (!has_other_rate(r, i))
 			continue;
 		log_info("%s has recordings of different sampling rates: they are added up by "
 			 "time, not by samples",
@@ -171,6 +185,12 @@ static void look_at_rates(struct recording_file *r)
 		recording_reader_count_time(r->reader);
 		return;
 	}
+}
+
+/* Root can read all files without this capability, but no process that it starts could do only that. */
+static bool can_open_later(void)
+{
+	return permission_has(CAP_DAC_READ_SEARCH) || !permission_has(CAP_DAC_OVERRIDE);
 }
 
 int recording_file_open(const char *path, const struct recording_names *options,
@@ -182,8 +202,10 @@ int recording_file_open(const char *path, const struct recording_names *options,
 	if (ret->is_directory)
 		ret->open_err =
 			recording_list_read(path, options->from_ns, options->to_ns, &ret->list);
+	if (keeper_is_there() && !can_open_later())
+		recording_list_open(&ret->list);
 	if (ret->open_err == 0)
-		ret->file = open_file(ret, first_path(ret));
+		ret->file = open_number(ret, 0);
 	return bus_guard_install();
 }
 
@@ -192,8 +214,8 @@ void recording_file_rewind(struct recording_file *r)
 	r->reader = recording_reader_free(r->reader);
 	if (r->file)
 		fclose(r->file);
-	r->n_opened = r->n_unlike = r->n_missing = 0;
-	r->file = open_file(r, first_path(r));
+	r->n_opened = r->n_unlike = r->n_missing = r->n_too_many = 0;
+	r->file = open_number(r, 0);
 	r->open_err = r->file ? 0 : -errno;
 }
 
@@ -258,13 +280,16 @@ void recording_file_close(struct recording_file *r)
 static int open_next(struct recording_file *r)
 {
 	while (r->n_opened < r->list.n) {
-		const char *path = r->list.of[r->n_opened++].path;
+		const struct listed_recording *listed = &r->list.of[r->n_opened];
+		const char *path = listed->path;
 		char why[RECORDING_WHY_SIZE] = "";
-		FILE *file = open_file(r, path);
+		FILE *file = open_number(r, r->n_opened++);
 		int err;
 
 		if (!file) {
-			log_warning("%s is left out: %s", path, explain(r, -errno));
+			r->n_too_many += listed->is_one_too_many;
+			if (!listed->is_one_too_many || log_enabled(LOG_DEBUG))
+				log_warning("%s is left out: %s", path, explain(r, -errno));
 			continue;
 		}
 		fclose(r->file);
@@ -301,6 +326,10 @@ int recording_file_run(struct recording_file *r,
 			err = open_next(r);
 	} while (err > 0);
 	warn_of_all_missing(r);
+	if (r->n_too_many > 0)
+		log_warning("%zu recordings of %s are left out: more than can be opened before "
+			    "rights are given up; use --from and --to",
+			    r->n_too_many, r->path);
 	if (r->n_unlike > 1)
 		log_warning(
 			"%zu more recordings are left out, because they were sampled differently",

@@ -15,7 +15,8 @@ struct recording_file {
 	const char *path;
 	struct recording_list list; /* of a directory, made when that was opened */
 	bool is_directory;
-	size_t n_opened, n_unlike; /* of these; unlike: sampled otherwise than the first */
+	size_t n_opened, n_unlike; /* of these; unlike: sampled differently from the first */
+	size_t n_too_many;         /* not opened, because too many others were */
 	FILE *file;                /* the present one */
 	int open_err;              /* why there is none before recording_file_begin() */
 	struct names *names;
@@ -25,20 +26,20 @@ struct recording_file {
 };
 
 /*
- * Says, before outputs are opened, which may take a reader of theirs, that a recording cannot be opened. 0 or
- * a negative errno, after a message.
+ * Checks that a recording can be opened. To be called before opening outputs, which may wait for a pipe's reader. 0
+ * or a negative errno, after a message.
  */
 int recording_file_check(const char *path, const struct recording_names *options);
 
 /*
- * Opens a recording, of which nothing is read before recording_file_begin(), which must be called next. The
- * path, the options and the names, which own its modules, must outlive it, and the structure must not move.
+ * Opens a recording. Call recording_file_begin() next, which starts reading it. The path, the options and the names,
+ * which own its modules, must outlive it, and the structure must not move.
  * Both log errors. 0 or negative errno.
  */
 int recording_file_open(const char *path, const struct recording_names *options,
 			struct names *names, struct recording_file *ret);
 int recording_file_begin(struct recording_file *recording);
-/* Then it is read once more, from its begin, with recording_file_begin(). */
+/* Rewinds it, to be read again from the start with recording_file_begin(). */
 void recording_file_rewind(struct recording_file *recording);
 void recording_file_close(struct recording_file *recording);
 

@@ -8,11 +8,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "elf/mapped_file.h"
+#include "limits/limits.h"
 
 #define EXTENSION ".dwarfprof"
 #define SECOND UINT64_C(1000000000)
@@ -64,7 +68,9 @@ int recording_list_read(const char *directory, uint64_t from_ns, uint64_t to_ns,
 		if (array_reserve(ret->of, ret->n, ret->size) < 0)
 			return -ENOMEM;
 		next = &ret->of[ret->n];
-		*next = (struct listed_recording){ .device = st.st_dev, .inode = st.st_ino };
+		*next = (struct listed_recording){ .device = st.st_dev,
+						   .inode = st.st_ino,
+						   .fd = -1 };
 		if (asprintf(&next->path, "%s/%s", directory, entry->d_name) < 0)
 			return -ENOMEM;
 		ret->n++;
@@ -75,10 +81,40 @@ int recording_list_read(const char *directory, uint64_t from_ns, uint64_t to_ns,
 	return 0;
 }
 
+/*
+ * -1 if another file is there by now, perhaps a stranger's, which may be no file at all and must not
+ * notice.
+ */
+static int open_one(const struct listed_recording *r)
+{
+	_cleanup_close_ int place = open(r->path, O_PATH | O_CLOEXEC);
+	struct stat st;
+
+	if (place < 0 || fstat(place, &st) < 0 || st.st_dev != r->device || st.st_ino != r->inode ||
+	    !S_ISREG(st.st_mode))
+		return -1;
+	return file_reopen(place);
+}
+
+void recording_list_open(struct recording_list *list)
+{
+	struct rlimit limit = { 0 };
+
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	for (size_t i = 0; i < list->n; i++) {
+		list->of[i].is_one_too_many = i >= limit.rlim_cur / RECORDING_LIST_SHARE;
+		if (!list->of[i].is_one_too_many)
+			list->of[i].fd = open_one(&list->of[i]);
+	}
+}
+
 void recording_list_done(struct recording_list *list)
 {
-	for (size_t i = 0; i < list->n; i++)
+	for (size_t i = 0; i < list->n; i++) {
 		free(list->of[i].path);
+		if (list->of[i].fd >= 0)
+			close(list->of[i].fd);
+	}
 	free(list->of);
 	*list = (struct recording_list){ 0 };
 }

@@ -182,7 +182,7 @@ static int run(const struct report_options *o)
 
 	if (recording_file_check(o->file, &o->names) < 0)
 		return code;
-	if (outputs_open(&outputs, o->output.requests, o->output.n, 0) == 0)
+	if (outputs_open(&outputs, o->output.requests, o->output.n, 0, -1) == 0)
 		code = apart_run(o->names.sandbox, &outputs, run_job, &job);
 	else
 		(void)outputs_close(&outputs, 0);

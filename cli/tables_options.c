@@ -18,7 +18,7 @@ static const struct argp_option argp_options[] = {
 	  "the rows that the kernel would apply: START END CFA ra=RULE fp=RULE" },
 	{ "regs", OPTION_REGS, NULL, 0, "with --rows: also show the other callee-saved registers" },
 	{ "sandbox", OPTION_SANDBOX, "MODE", 0, SANDBOX_OPTIONS_HELP },
-	{ "verbose", 'v', NULL, 0, "log what is done" },
+	{ "verbose", 'v', NULL, 0, "print details" },
 	{ 0 },
 };
 

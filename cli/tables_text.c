@@ -39,6 +39,22 @@ static void print_sections(const struct table_view *view, FILE *to)
 	print_section("all", view->code_bytes, view->covered_bytes, to);
 }
 
+/* What the words mean that are printed with RULE_CFI. */
+static void print_cfi_reasons(const struct table_view *view, FILE *to)
+{
+	bool is_there[CFI_N_REASONS] = { false };
+
+	for (size_t i = 0; i < view->n_refusals; i++) {
+		const struct image_refusal *r = &table_view_refusals(view)[i];
+
+		if (r->why == RULE_CFI)
+			is_there[r->cfi.reason] = true;
+	}
+	for (enum cfi_reason i = CFI_NONE + 1; i < CFI_N_REASONS; i++)
+		if (is_there[i])
+			fprintf(to, "  %s: %s\n", cfi_reason_word(i), cfi_reason_sentence(i));
+}
+
 static void print_refusals(const struct table_view *view, FILE *to)
 {
 	if (view->n_refusals == 0) {
@@ -64,6 +80,7 @@ static void print_refusals(const struct table_view *view, FILE *to)
 		if (view->stats.refused[why].rows > 0)
 			fprintf(to, "  %s: %s\n", rule_refusal_word(why),
 				rule_refusal_sentence(why));
+	print_cfi_reasons(view, to);
 }
 
 /* Few programs have labels. */

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* Can text be put anywhere on the terminal of $TERM? Not if it is unknown, or a "dumb" one. */
+/* Can the cursor be moved on the terminal $TERM? Not if it is unknown or "dumb". */
 bool terminfo_has_places(int fd);
 
 #endif

@@ -65,7 +65,8 @@ static void complete(struct top_options *top, struct argp_state *state)
 	if (r->profiler.n_others > 0)
 		argp_error(state, "top shows one event: give one -e");
 	if (r->profiler.event.source == &event_alloc)
-		argp_error(state, "top cannot show --alloc: what is held is known at the end");
+		argp_error(state,
+			   "top does not support --alloc: memory in use is known only at the end");
 	r->interval_ns = top->interval_ns;
 	if (__builtin_mul_overflow(top->n, top->interval_ns, &r->duration_ns))
 		argp_error(state, "-n times -i is too long");

@@ -11,10 +11,9 @@
 #include "report/top_view.h"
 
 /*
- * The person at the terminal of `dwarfprof top`: shows intervals and obeys keys, in a thread of its
- * own, so that neither waits for the other, nor sampling for a terminal. While it is open, what goes
- * to stderr is kept, if that is a terminal too, and SIGTSTP, SIGCONT, SIGWINCH and SIGQUIT are its:
- * there is only one console at a time.
+ * The terminal of `dwarfprof top`: shows intervals and handles keys, in its own thread, so that sampling never waits
+ * for the terminal. While it is open, it buffers stderr if that is a terminal, too, and handles SIGTSTP, SIGCONT,
+ * SIGWINCH and SIGQUIT, so there is only one console at a time.
  */
 #define TOP_CONSOLE_SIGNALS 4
 

@@ -7,8 +7,8 @@
 #include "cli/kept_stderr.h"
 
 /*
- * Gives the terminal back in a signal handler, before the signal ends the program: curses cannot be
- * asked there. While it is another program's, such as the shell's after Ctrl-Z, it is left alone.
+ * Restores the terminal in a signal handler, before the signal ends the program; curses cannot be called there. Leaves
+ * the terminal alone while another program has it, such as the shell after Ctrl-Z.
  */
 
 /*
@@ -29,7 +29,7 @@ void top_rescue_set_drawn(bool is_drawn);
  * it once that is installed.
  */
 void top_rescue_begin(const struct kept_stderr *kept);
-/* Signals do again what they did. Any thread may call it, again and again. */
+/* Restores the earlier signal actions. Any thread may call it, repeatedly. */
 void top_rescue_end(void);
 
 /*

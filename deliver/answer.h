@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* How backends answer, and what that means for the request. */
+/* Interprets the answers of backends. */
 
 enum answer_form {
 	ANSWER_OTLP_HTTP,
@@ -51,16 +51,16 @@ void answer_body(struct answer *answer, const void *data, size_t size);
 
 /*
  * Judges a complete answer. OpenTelemetry: OTLP 1.x, "Failures" of OTLP/gRPC and OTLP/HTTP; Connect:
- * its protocol's errors, of which those repeat that Grafana Alloy repeats.
+ * its protocol's errors; those are retried that Grafana Alloy retries.
  */
 enum answer_verdict answer_judge(struct answer *answer);
 
-/* The backend does not know the credentials: whoever has changed them there will do so here. */
+/* The backend rejects the credentials. They have probably been changed there, and will be here. */
 bool answer_is_denied(const struct answer *answer);
 
 /*
- * Of ANSWER_LATER: the request itself may be why, rather than all that the backend is asked now. A
- * server may deny one for what it has in it, or be unable to take it, and ask for a pause.
+ * For ANSWER_LATER: whether the request itself may be the cause, not just the state of the backend. A server may
+ * reject a request for its contents, or fail on it, and yet ask for a retry.
  */
 bool answer_blames_request(const struct answer *answer);
 

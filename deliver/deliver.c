@@ -12,6 +12,7 @@
 #include <zlib.h>
 
 #include "base/cleanup.h"
+#include "base/cond.h"
 #include "base/signals.h"
 #include "base/text.h"
 #include "deliver.pb-c.h"
@@ -73,16 +74,13 @@ static bool must_stop(void *arg)
 /* Waits until a time (UINT64_MAX: without end), or for something to do: to deliver, if `for_news`. */
 static void wait_until(struct deliver *d, uint64_t until_ns, bool for_news)
 {
-	const struct timespec until = { (time_t)(until_ns / NS_PER_S),
-					(long)(until_ns % NS_PER_S) };
-
 	pthread_mutex_lock(&d->lock);
 	while (d->end_ns == 0 && !d->next && !(for_news && d->has_news) &&
 	       clock_now_ns() < until_ns) {
 		if (until_ns == UINT64_MAX)
 			pthread_cond_wait(&d->changed, &d->lock);
 		else
-			pthread_cond_timedwait(&d->changed, &d->lock, &until);
+			(void)cond_wait_until(&d->changed, &d->lock, until_ns);
 	}
 	d->has_news = false;
 	pthread_mutex_unlock(&d->lock);
@@ -179,12 +177,13 @@ static void note_error(struct deliver *d, const struct answer *answer)
 	pthread_mutex_unlock(&d->lock);
 }
 
-static void count_delivered(struct deliver *d, const struct answer *answer, size_t size,
-			    uint64_t begun_ns)
+static void count_delivered(struct deliver *d, const struct answer *answer,
+			    const struct spool_request *request, uint64_t begun_ns)
 {
 	pthread_mutex_lock(&d->lock);
 	d->counts.delivered++;
-	d->counts.sent_bytes += size;
+	d->counts.delivered_events += request->n_events;
+	d->counts.sent_bytes += request->size;
 	d->counts.latency_ns += clock_now_ns() - begun_ns;
 	d->counts.rejected += answer->rejected;
 	pthread_mutex_unlock(&d->lock);
@@ -197,10 +196,26 @@ static void count_delivered(struct deliver *d, const struct answer *answer, size
 	}
 }
 
-static void count(struct deliver *d, uint64_t *counter)
+static void count_failed(struct deliver *d, uint64_t n_events)
 {
 	pthread_mutex_lock(&d->lock);
-	(*counter)++;
+	d->counts.failed++;
+	d->counts.failed_events += n_events;
+	pthread_mutex_unlock(&d->lock);
+}
+
+static void count_dropped(struct deliver *d, uint64_t n_events)
+{
+	pthread_mutex_lock(&d->lock);
+	d->counts.dropped++;
+	d->counts.dropped_events += n_events;
+	pthread_mutex_unlock(&d->lock);
+}
+
+static void count_retried(struct deliver *d)
+{
+	pthread_mutex_lock(&d->lock);
+	d->counts.retried++;
 	pthread_mutex_unlock(&d->lock);
 }
 
@@ -225,12 +240,13 @@ static const char *what_waits(const struct answer *answer)
 }
 
 /* A request was not taken. The result is when to go on, as of deliver_one(). */
-static uint64_t wait_for_backend(struct deliver *d, size_t chosen, const struct answer *answer)
+static uint64_t wait_for_backend(struct deliver *d, size_t chosen, uint64_t n_events,
+				 const struct answer *answer)
 {
 	bool is_given_up = patience_fail(&d->patience, chosen, answer_blames_request(answer));
 
 	if (is_given_up) {
-		count(d, &d->counts.failed);
+		count_failed(d, n_events);
 		note_answer(d, NOTICE_GIVEN_UP, answer,
 			    "takes others, but not a request that is given up");
 		spool_done(d->spool, true);
@@ -239,22 +255,22 @@ static uint64_t wait_for_backend(struct deliver *d, size_t chosen, const struct 
 	spool_done(d->spool, false);
 	if (d->n_failures++ == 0)
 		note_away(d, answer, what_waits(answer));
-	count(d, &d->counts.retried);
+	count_retried(d);
 	return clock_now_ns() + find_pause(answer, d->n_failures) * NS_PER_MS;
 }
 
 /* The oldest request, or another one to find out whether that is at fault (patience.h). */
-static int take_request(struct deliver *d, size_t *ret_chosen, void **ret, size_t *ret_size)
+static int take_request(struct deliver *d, size_t *ret_chosen, struct spool_request *ret)
 {
 	int err;
 
 	*ret_chosen = patience_choose(&d->patience, spool_oldest(d->spool), d->patience_ns,
 				      clock_now_ns());
-	err = spool_take(d->spool, *ret_chosen, ret, ret_size);
+	err = spool_take(d->spool, *ret_chosen, ret);
 	if (err != -ENOENT || *ret_chosen == 0)
 		return err;
 	*ret_chosen = 0;
-	return spool_take(d->spool, 0, ret, ret_size);
+	return spool_take(d->spool, 0, ret);
 }
 
 /*
@@ -263,30 +279,30 @@ static int take_request(struct deliver *d, size_t *ret_chosen, void **ret, size_
  */
 static uint64_t deliver_one(struct deliver *d)
 {
-	_cleanup_free_ void *body = NULL;
+	_cleanup_(spool_request_done) struct spool_request request = { 0 };
 	uint64_t begun_ns = clock_now_ns();
 	enum answer_verdict verdict;
 	struct answer answer;
-	size_t size, chosen;
-	int err = take_request(d, &chosen, &body, &size);
+	size_t chosen;
+	int err = take_request(d, &chosen, &request);
 
 	if (err == -ENOENT)
 		return UINT64_MAX;
 	if (err < 0)
 		return err == -ENOMEM ? begun_ns + NS_PER_S : 0;
-	verdict = http_post(d->http, body, size, &answer);
+	verdict = http_post(d->http, request.data, request.size, &answer);
 	if (verdict != ANSWER_DELIVERED)
 		note_error(d, &answer);
 	if (verdict == ANSWER_LATER)
-		return wait_for_backend(d, chosen, &answer);
+		return wait_for_backend(d, chosen, request.n_events, &answer);
 	if (d->n_failures > 0)
 		note_back(d);
 	d->n_failures = 0;
 	if (verdict == ANSWER_DELIVERED) {
 		patience_succeed(&d->patience, chosen);
-		count_delivered(d, &answer, size, begun_ns);
+		count_delivered(d, &answer, &request, begun_ns);
 	} else {
-		count(d, &d->counts.failed);
+		count_failed(d, request.n_events);
 		note_answer(d, NOTICE_REFUSED, &answer, "refused a request, which is lost");
 	}
 	/* Last, so that at any moment a request is counted as one or the other: deliver_counts(). */
@@ -318,15 +334,11 @@ static void *run(void *arg)
 
 static int start(struct deliver *d)
 {
-	pthread_condattr_t attributes;
 	sigset_t old;
 	int err;
 
 	pthread_mutex_init(&d->lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&d->changed, &attributes);
-	pthread_condattr_destroy(&attributes);
+	cond_init_monotonic(&d->changed);
 	signals_block(&old);
 	err = -pthread_create(&d->thread, NULL, run, d);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -385,9 +397,9 @@ int deliver_configure(struct deliver *d, const struct deliver_options *options)
 	return 0;
 }
 
-static int put(struct deliver *d, const void *body, size_t size)
+static int put(struct deliver *d, const void *body, size_t size, uint64_t n_events)
 {
-	int err = spool_add(d->spool, body, size);
+	int err = spool_add(d->spool, body, size, n_events);
 
 	pthread_mutex_lock(&d->lock);
 	d->has_news = true;
@@ -420,7 +432,7 @@ static int compress_request(const void *data, size_t size, void **ret, size_t *r
 	return -ENOMEM;
 }
 
-int deliver_put(struct deliver *d, const void *request, size_t size)
+int deliver_put(struct deliver *d, const void *request, size_t size, uint64_t n_events)
 {
 	_cleanup_free_ void *packed = NULL;
 	size_t packed_size;
@@ -429,8 +441,8 @@ int deliver_put(struct deliver *d, const void *request, size_t size)
 			  -EINVAL;
 
 	if (err == 0)
-		return put(d, packed, packed_size);
-	count(d, &d->counts.dropped);
+		return put(d, packed, packed_size, n_events);
+	count_dropped(d, n_events);
 	return err;
 }
 
@@ -465,8 +477,8 @@ static int pack_push(const Deliver__PushRequest *push, uint8_t **ret, size_t *re
 	return 0;
 }
 
-int deliver_put_pprof(struct deliver *d, const void *file, size_t size, const uint8_t id[16],
-		      const struct deliver_label *labels, size_t n)
+int deliver_put_pprof(struct deliver *d, const void *file, size_t size, uint64_t n_events,
+		      const uint8_t id[16], const struct deliver_label *labels, size_t n)
 {
 	Deliver__PushRequest push = DELIVER__PUSH_REQUEST__INIT;
 	Deliver__RawProfileSeries series = DELIVER__RAW_PROFILE_SERIES__INIT;
@@ -497,8 +509,8 @@ int deliver_put_pprof(struct deliver *d, const void *file, size_t size, const ui
 	for (size_t i = 0; pairs && i < n; i++)
 		free(pairs[i].value);
 	if (err == 0)
-		return put(d, packed, packed_size);
-	count(d, &d->counts.dropped);
+		return put(d, packed, packed_size, n_events);
+	count_dropped(d, n_events);
 	return err;
 }
 
@@ -511,8 +523,10 @@ void deliver_counts(struct deliver *d, struct deliver_counts *ret)
 	*ret = d->counts;
 	pthread_mutex_unlock(&d->lock);
 	ret->dropped += spool.dropped;
+	ret->dropped_events += spool.dropped_events;
 	ret->spooled = spool.n;
 	ret->spooled_bytes = spool.bytes;
+	ret->spooled_events = spool.events;
 }
 
 void deliver_last_error(struct deliver *d, struct deliver_error *ret)

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /*
- * Profiles on their way to one backend: a spool that survives the process, and a thread that posts
- * what is in it, in order, and again while the backend cannot take it.
+ * Delivery to one backend: a spool that survives the process, and a thread that posts its requests in order, with
+ * retries while the backend cannot accept them.
  */
 struct deliver;
 
@@ -57,9 +57,11 @@ struct deliver_counts {
 	uint64_t retried, rejected;      /* attempts; profiles that a backend did not want */
 	uint64_t spooled, spooled_bytes; /* now */
 	uint64_t sent_bytes, latency_ns; /* of delivered ones together */
+	/* What is in them, as deliver_put() was told */
+	uint64_t delivered_events, failed_events, dropped_events, spooled_events;
 };
 
-/* Why the last attempt that failed did, without what a backend says: it may repeat a credential. */
+/* Why the last failed attempt failed. Without the backend's own words, which may repeat a credential. */
 struct deliver_error {
 	uint64_t real_ns; /* 0: none has */
 	char text[128];
@@ -71,24 +73,24 @@ int deliver_open(const struct deliver_options *options, struct deliver **ret);
 
 /*
  * Puts a request for OpenTelemetry, uncompressed, into the spool; it will be delivered even if the
- * process is killed after this. The oldest ones make room. Any thread. 0 or a negative errno, with
- * which it counts as dropped.
+ * process is killed after this. The oldest ones make room. Any thread. n_events: what its samples stand for.
+ * 0 or a negative errno, with which it counts as dropped.
  */
-int deliver_put(struct deliver *d, const void *request, size_t size);
+int deliver_put(struct deliver *d, const void *request, size_t size, uint64_t n_events);
 
 /*
  * The same of a pprof file for Pyroscope. Its labels have to have `service_name` and `__name__`; id
  * is 16 bytes that identify it.
  */
-int deliver_put_pprof(struct deliver *d, const void *file, size_t size, const uint8_t id[16],
-		      const struct deliver_label *labels, size_t n);
+int deliver_put_pprof(struct deliver *d, const void *file, size_t size, uint64_t n_events,
+		      const uint8_t id[16], const struct deliver_label *labels, size_t n);
 
-/* At once, also while the spool's disk or the backend hangs. */
+/* Never blocks, even if the spool's disk or the backend hangs. */
 void deliver_counts(struct deliver *d, struct deliver_counts *ret);
 void deliver_last_error(struct deliver *d, struct deliver_error *ret);
 
 /*
- * Delivers what there is within that time, as far as the backend takes it at once, and frees
+ * Delivers what the backend accepts at once within time_ns, and frees
  * everything. Returns how many requests are left, which stay in the spool if that is a directory.
  * Accepts NULL.
  */

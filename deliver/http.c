@@ -181,19 +181,6 @@ const char *http_url(const struct http *http)
 	return http->shown;
 }
 
-/* Reads a file of one line. It may be replaced at any time, and is empty for a moment then: -ENODATA. */
-static int read_secret(const char *path, char ret[SECRET_SIZE])
-{
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, ret, SECRET_SIZE - 1);
-
-	if (n < 0)
-		return -errno;
-	ret[n] = '\0';
-	ret[strcspn(ret, "\r\n")] = '\0';
-	return *ret ? 0 : -ENODATA;
-}
-
 static int add_header(struct exchange *e, const char *line)
 {
 	struct curl_slist *list = e->http->library.slist_append(e->headers, line);
@@ -207,7 +194,7 @@ static int add_header(struct exchange *e, const char *line)
 static int add_token(struct exchange *e)
 {
 	char line[sizeof(BEARER) + SECRET_SIZE] = BEARER;
-	int err = read_secret(e->http->token_file, line + strlen(BEARER));
+	int err = secret_read_line(e->http->token_file, line + strlen(BEARER), SECRET_SIZE);
 
 	if (err == 0)
 		err = add_header(e, line);
@@ -336,7 +323,7 @@ static int set_password(struct http *http)
 	if (!http->user)
 		return 0;
 	if (http->password_file)
-		err = read_secret(http->password_file, password);
+		err = secret_read_line(http->password_file, password, sizeof(password));
 	if (err == 0) {
 		set(http->curl, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
 		set(http->curl, CURLOPT_USERNAME, http->user);

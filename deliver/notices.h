@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /*
- * What is said again and again, at most once a minute for each reason: the first time at once, then
- * with how often it was meanwhile. Zeroed, it is ready for use.
+ * Rate limit for repeated messages: at most one a minute for each reason, the first at once, later ones with a count.
+ * Initialized to zero.
  */
 struct notice {
 	int kind, code; /* the reason */

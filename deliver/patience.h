@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 /*
- * Which of the waiting requests is tried next, and whether the oldest is given up: one that a backend
- * can never take would hold up all others. After PATIENCE_ATTEMPTS and some minutes, others are tried
- * in turn. If one of them is delivered, the oldest is tried once more; if that fails PATIENCE_PROOFS
- * times, it is its own fault. Once could be that the backend has gone, or does not know a token any
- * more, just then. While it is away, nothing is given up. Zeroed, it is ready for use.
+ * Chooses the request to try next, and gives up the oldest if the backend will never accept it, so that it does not
+ * block the others. After PATIENCE_ATTEMPTS and some minutes, others are tried in turn. Each time one of them is
+ * delivered, the oldest is tried again; when that has failed PATIENCE_PROOFS times, the request itself is to blame. A
+ * single failure could be a coincidence: the backend went down, or a token expired, just then. While the backend is
+ * away, nothing is given up. Initialized to zero.
  */
 struct patience {
 	uint64_t number; /* the oldest request's */

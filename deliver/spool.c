@@ -18,14 +18,15 @@
 #include "base/cleanup.h"
 #include "base/write_all.h"
 
-/* Digits of a number, so that names are in order. */
-#define NAME_FORMAT "%020" PRIu64
-#define NAME_LENGTH 20
+/* A number, whose digits are so many that names are in order, and how many events are in it. */
+#define NAME_FORMAT "%020" PRIu64 "-%" PRIu64
+#define NAME_DIGITS 20
+#define NAME_SIZE (NAME_DIGITS + 1 + 20 + 1)
 #define NAME_NEW "new" /* incomplete */
 #define NAME_LOCK "lock"
 
 struct entry {
-	uint64_t number;
+	uint64_t number, n_events;
 	size_t size;
 	void *data; /* owned; NULL: in a file */
 };
@@ -45,22 +46,36 @@ struct spool {
 	struct spool_counts counts; /* changed with both locks, read with either */
 };
 
-static void make_name(uint64_t number, char ret[NAME_LENGTH + 1])
+static void make_name(const struct entry *entry, char ret[NAME_SIZE])
 {
-	snprintf(ret, NAME_LENGTH + 1, NAME_FORMAT, number);
+	snprintf(ret, NAME_SIZE, NAME_FORMAT, entry->number, entry->n_events);
+}
+
+static bool is_digits(const char *text, size_t n)
+{
+	return n > 0 && strspn(text, "0123456789") == n && text[n] == '\0';
+}
+
+/* Of an older version, it has the number alone. */
+static bool is_old_name(const char *name)
+{
+	return strlen(name) == NAME_DIGITS && is_digits(name, NAME_DIGITS);
 }
 
 bool spool_is_request(const char *name)
 {
-	return strlen(name) == NAME_LENGTH && strspn(name, "0123456789") == NAME_LENGTH;
+	return is_old_name(name) ||
+	       (strspn(name, "0123456789") == NAME_DIGITS && name[NAME_DIGITS] == '-' &&
+		is_digits(name + NAME_DIGITS + 1, strlen(name + NAME_DIGITS + 1)));
 }
 
-static bool parse_name(const char *name, uint64_t *ret)
+static bool parse_name(const char *name, struct entry *ret)
 {
 	if (!spool_is_request(name))
 		return false;
 	errno = 0;
-	*ret = strtoull(name, NULL, 10);
+	ret->number = strtoull(name, NULL, 10);
+	ret->n_events = is_old_name(name) ? 0 : strtoull(name + NAME_DIGITS + 1, NULL, 10);
 	return errno == 0;
 }
 
@@ -71,12 +86,31 @@ static int compare_entries(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-static void change_counts(struct spool *spool, int64_t n, int64_t bytes, bool is_dropped)
+static void count_added(struct spool *spool, const struct entry *entry)
 {
 	pthread_mutex_lock(&spool->counts_lock);
-	spool->counts.n += (uint64_t)n;
-	spool->counts.bytes += (uint64_t)bytes;
+	spool->counts.n++;
+	spool->counts.bytes += entry->size;
+	spool->counts.events += entry->n_events;
+	pthread_mutex_unlock(&spool->counts_lock);
+}
+
+static void count_removed(struct spool *spool, const struct entry *entry, bool is_dropped)
+{
+	pthread_mutex_lock(&spool->counts_lock);
+	spool->counts.n--;
+	spool->counts.bytes -= entry->size;
+	spool->counts.events -= entry->n_events;
 	spool->counts.dropped += is_dropped;
+	spool->counts.dropped_events += is_dropped ? entry->n_events : 0;
+	pthread_mutex_unlock(&spool->counts_lock);
+}
+
+static void count_refused(struct spool *spool, uint64_t n_events)
+{
+	pthread_mutex_lock(&spool->counts_lock);
+	spool->counts.dropped++;
+	spool->counts.dropped_events += n_events;
 	pthread_mutex_unlock(&spool->counts_lock);
 }
 
@@ -85,10 +119,18 @@ static int append(struct spool *spool, const struct entry *entry)
 	if (array_reserve(spool->entries, spool->n, spool->size) < 0)
 		return -ENOMEM;
 	spool->entries[spool->n++] = *entry;
-	change_counts(spool, 1, (int64_t)entry->size, false);
+	count_added(spool, entry);
 	if (entry->number >= spool->next_number)
 		spool->next_number = entry->number + 1;
 	return 0;
+}
+
+static int rename_old(const struct spool *spool, const char *name, const struct entry *entry)
+{
+	char new[NAME_SIZE];
+
+	make_name(entry, new);
+	return is_old_name(name) ? renameat(spool->directory, name, spool->directory, new) : 0;
 }
 
 /* Reads what an earlier process left. */
@@ -108,9 +150,9 @@ static int read_directory(struct spool *spool)
 		struct entry entry = { 0 };
 		struct stat st;
 
-		if (!parse_name(e->d_name, &entry.number) ||
+		if (!parse_name(e->d_name, &entry) ||
 		    fstatat(spool->directory, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    !S_ISREG(st.st_mode))
+		    !S_ISREG(st.st_mode) || rename_old(spool, e->d_name, &entry) < 0)
 			continue;
 		entry.size = (size_t)st.st_size;
 		if (append(spool, &entry) < 0)
@@ -196,14 +238,14 @@ struct spool *spool_free(struct spool *spool)
 static void remove_entry(struct spool *spool, size_t i, bool is_dropped)
 {
 	struct entry *entry = &spool->entries[i];
-	char name[NAME_LENGTH + 1];
+	char name[NAME_SIZE];
 
 	if (!entry->data) {
-		make_name(entry->number, name);
+		make_name(entry, name);
 		unlinkat(spool->directory, name, 0);
 	}
 	free(entry->data);
-	change_counts(spool, -1, -(int64_t)entry->size, is_dropped);
+	count_removed(spool, entry, is_dropped);
 	spool->n--;
 	memmove(entry, entry + 1, (spool->n - i) * sizeof(*entry));
 }
@@ -237,20 +279,20 @@ static bool give_way(struct spool *spool, size_t size)
 }
 
 /* Written beside, and renamed when it is on disk. */
-static int write_file(struct spool *spool, uint64_t number, const void *data, size_t size)
+static int write_file(struct spool *spool, const struct entry *entry, const void *data)
 {
 	_cleanup_close_ int fd =
 		openat(spool->directory, NAME_NEW,
 		       O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	char name[NAME_LENGTH + 1];
+	char name[NAME_SIZE];
 	int err;
 
 	if (fd < 0)
 		return -errno;
-	err = write_all(fd, data, size);
+	err = write_all(fd, data, entry->size);
 	if (err == 0 && fdatasync(fd) < 0)
 		err = -errno;
-	make_name(number, name);
+	make_name(entry, name);
 	if (err == 0 && renameat(spool->directory, NAME_NEW, spool->directory, name) < 0)
 		err = -errno;
 	if (err < 0)
@@ -258,9 +300,9 @@ static int write_file(struct spool *spool, uint64_t number, const void *data, si
 	return err;
 }
 
-static int add(struct spool *spool, const void *data, size_t size)
+static int add(struct spool *spool, const void *data, size_t size, uint64_t n_events)
 {
-	struct entry entry = { .number = spool->next_number, .size = size };
+	struct entry entry = { spool->next_number, n_events, size, NULL };
 	size_t kept = spool->is_taken ? spool->entries[spool->at].size : 0;
 	int err;
 
@@ -277,20 +319,20 @@ static int add(struct spool *spool, const void *data, size_t size)
 		memcpy(entry.data, data, size);
 		return append(spool, &entry);
 	}
-	err = write_file(spool, entry.number, data, size);
+	err = write_file(spool, &entry, data);
 	if ((err == -ENOSPC || err == -EDQUOT) && give_way(spool, size))
-		err = write_file(spool, entry.number, data, size);
+		err = write_file(spool, &entry, data);
 	return err == 0 ? append(spool, &entry) : err;
 }
 
-int spool_add(struct spool *spool, const void *data, size_t size)
+int spool_add(struct spool *spool, const void *data, size_t size, uint64_t n_events)
 {
 	int err;
 
 	pthread_mutex_lock(&spool->lock);
-	err = add(spool, data, size);
+	err = add(spool, data, size, n_events);
 	if (err < 0)
-		change_counts(spool, 0, 0, true);
+		count_refused(spool, n_events);
 	pthread_mutex_unlock(&spool->lock);
 	return err;
 }
@@ -306,14 +348,14 @@ void spool_set_limit(struct spool *spool, uint64_t max_bytes)
 static int read_entry(const struct spool *spool, const struct entry *entry, void *to)
 {
 	_cleanup_close_ int fd = -1;
-	char name[NAME_LENGTH + 1];
+	char name[NAME_SIZE];
 	size_t n = 0;
 
 	if (entry->data) {
 		memcpy(to, entry->data, entry->size);
 		return 0;
 	}
-	make_name(entry->number, name);
+	make_name(entry, name);
 	fd = openat(spool->directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return -errno;
@@ -329,7 +371,7 @@ static int read_entry(const struct spool *spool, const struct entry *entry, void
 	return 0;
 }
 
-int spool_take(struct spool *spool, size_t i, void **ret, size_t *ret_size)
+int spool_take(struct spool *spool, size_t i, struct spool_request *ret)
 {
 	_cleanup_free_ void *data = NULL;
 	int err = -ENOENT;
@@ -341,8 +383,9 @@ int spool_take(struct spool *spool, size_t i, void **ret, size_t *ret_size)
 		if (err == 0) {
 			spool->is_taken = true;
 			spool->at = i;
-			*ret_size = spool->entries[i].size;
-			*ret = steal_ptr(data);
+			ret->size = spool->entries[i].size;
+			ret->n_events = spool->entries[i].n_events;
+			ret->data = steal_ptr(data);
 		} else if (err != -ENOMEM) {
 			remove_entry(spool, i, true);
 			err = err == -ENOENT ? -EIO : err;

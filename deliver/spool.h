@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 /*
  * Requests that wait, in the order of their numbers: files of a directory, each of which is complete
@@ -13,9 +14,22 @@
 struct spool;
 
 struct spool_counts {
-	uint64_t n, bytes; /* now */
-	uint64_t dropped;  /* for lack of room, since it was opened */
+	uint64_t n, bytes, events;        /* now */
+	uint64_t dropped, dropped_events; /* for lack of room, since it was opened */
 };
+
+/* n_events: the events in it; the file's name keeps the number for later processes. */
+struct spool_request {
+	void *data; /* owned */
+	size_t size;
+	uint64_t n_events;
+};
+
+static inline void spool_request_done(struct spool_request *request)
+{
+	free(request->data);
+	request->data = NULL;
+}
 
 /*
  * path: made if it is missing; NULL: in memory. Continues what is in the directory. 0 or a negative
@@ -23,8 +37,8 @@ struct spool_counts {
  */
 int spool_open(const char *path, uint64_t max_bytes, struct spool **ret);
 /*
- * Who finds the directory locked by nobody may leave this file there, which tells since when; it is gone once
- * somebody opens the spool.
+ * A process that finds the directory unlocked may create this file there, whose time says since when. spool_open()
+ * removes it.
  */
 #define SPOOL_LEFT "left"
 /* Whether a file of that name in the directory is a request. */
@@ -37,14 +51,14 @@ struct spool *spool_free(struct spool *spool);
  * negative errno, with which it counts as dropped; -EFBIG: there cannot be room for it, so no other
  * is dropped.
  */
-int spool_add(struct spool *spool, const void *data, size_t size);
+int spool_add(struct spool *spool, const void *data, size_t size, uint64_t n_events);
 
 /*
  * Takes a request by its place, of which 0 is the oldest's; it stays in the spool until spool_done().
- * The caller frees *ret. 0, -ENOENT: there is none, or another negative errno: it cannot be read, and
- * is dropped.
+ * The caller frees *ret (spool_request_done()). 0, -ENOENT: there is none, or another negative errno: it
+ * cannot be read, and is dropped.
  */
-int spool_take(struct spool *spool, size_t i, void **ret, size_t *ret_size);
+int spool_take(struct spool *spool, size_t i, struct spool_request *ret);
 
 /* Another size from now on; what has no room is dropped. */
 void spool_set_limit(struct spool *spool, uint64_t max_bytes);

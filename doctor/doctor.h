@@ -6,9 +6,8 @@
 #include <stddef.h>
 
 /*
- * What this process may do on this machine, one finding per fact, and what would help. Examining
- * needs no permission and changes nothing. Facts that need a permission to find out are unknown
- * without it.
+ * Finds out what this process may do on this machine, and what would help: one finding per fact. Needs no permission
+ * and changes nothing. Facts that cannot be determined without a permission are unknown.
  */
 
 /*

@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 /*
- * How many of the processes with memory have mappings and a program that can be read, and how many not?
- * With a helper (doctor_examine()), they are read as for profiling, so that none is waited for for long.
+ * Counts the processes whose mappings and program can be read, and those that cannot; kernel threads do not count.
+ * With a helper (doctor_examine()), they are read as for profiling, so that none blocks for long.
  */
 void readable_count(const char *helper, size_t *ret_n_read, size_t *ret_n_refused);
 

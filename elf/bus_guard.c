@@ -11,14 +11,9 @@
 
 #include "bpf/arch.h"
 #include "elf/fault.h"
+#include "limits/limits.h"
 
 #define PAGE_SIZE ((uintptr_t)DP_USER_PAGE_SIZE)
-
-/*
- * Each page that is repaired by itself may need two mappings more, of which a process has 65,530
- * (vm.max_map_count). After so many, all pages up to the end of the file's mapping are.
- */
-#define MANY 4096
 
 static unsigned int n_repaired;
 /* Who is confined would ask in vain each time, and a namer another process. */
@@ -97,7 +92,7 @@ bool bus_guard_repair(const siginfo_t *info, const void *context)
 
 	if (!is_data_read(info, context))
 		return false;
-	if (__atomic_add_fetch(&n_repaired, 1, __ATOMIC_RELAXED) > MANY)
+	if (__atomic_add_fetch(&n_repaired, 1, __ATOMIC_RELAXED) > BUS_GUARD_MAX_PAGES)
 		end = find_end(page);
 	is_repaired = mmap((void *)page, end > page ? end - page : PAGE_SIZE, PROT_READ,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;

@@ -6,10 +6,10 @@
 #include <stdbool.h>
 
 /*
- * Files that tables and names are read from stay mapped meanwhile. Anyone who may write to them can
- * truncate them, as compilers do, and a read behind the new end raises SIGBUS. Installs a handler
- * that makes such a page read as zeros, which no parser takes for valid data, and lets the program
- * go on. After thousands of them, all that follow in the same mapping do.
+ * Files stay mapped while tables and names are read from them. Anyone with write permission can truncate them, as
+ * compilers do; reading beyond the new end raises SIGBUS. Installs a handler that makes such a page read as zeros,
+ * which no parser takes for valid data, and continues. After thousands of such pages, the rest of the mapping reads
+ * as zeros, too.
  *
  * It handles only reads of data outside of the program and its libraries; a program cannot go on
  * without its own files. Any other SIGBUS ends the program as usual. Returns 0 or a negative errno.

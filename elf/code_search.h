@@ -8,8 +8,8 @@
 #include "elf/elf_file.h"
 
 /*
- * Finds functions by what their code has, in files without symbols. Unwind information tells them
- * apart. One time in 2^32 bytes, others look like what is searched for.
+ * Finds functions by constants in their code, in files without symbols. Their bounds come from unwind information.
+ * A constant matches unrelated bytes about once in 2^32.
  */
 
 /* Called with a function; end is exclusive. Nonzero ends the search, and is its result. */

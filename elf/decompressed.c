@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "elf/elf_open.h"
+#include "limits/limit_hits.h"
 #include "limits/limits.h"
 
 static bool take(uint64_t *left, uint64_t size)
@@ -54,6 +55,21 @@ static const char *section_name(Elf *elf, Elf_Scn *section, size_t names)
 	return name ? name : "";
 }
 
+static bool exceeds_symbols(void)
+{
+	LIMIT_HIT(DECOMPRESSED_SYMBOLS_MAX);
+	return false;
+}
+
+static bool exceeds_debug(bool by_ratio)
+{
+	if (by_ratio)
+		LIMIT_HIT(DECOMPRESSED_DEBUG_RATIO);
+	else
+		LIMIT_HIT(DECOMPRESSED_DEBUG_MAX);
+	return false;
+}
+
 bool decompressed_symbols_fit(Elf *elf)
 {
 	uint64_t left = DECOMPRESSED_SYMBOLS_MAX;
@@ -63,7 +79,7 @@ bool decompressed_symbols_fit(Elf *elf)
 	if (elf_getshdrstrndx(elf, &names) != 0)
 		return true; /* nothing to decompress */
 	if (!take(&left, section_size(elf_getscn(elf, names))))
-		return false;
+		return exceeds_symbols();
 	while ((section = elf_nextscn(elf, section)) != NULL) {
 		GElf_Shdr header;
 
@@ -74,7 +90,7 @@ bool decompressed_symbols_fit(Elf *elf)
 		/* The strings may be in a section of any type. */
 		if (!take(&left, section_size(section)) ||
 		    !take(&left, section_size(elf_getscn(elf, header.sh_link))))
-			return false;
+			return exceeds_symbols();
 	}
 	return true;
 }
@@ -95,7 +111,7 @@ bool decompressed_debug_fits(Elf *elf)
 	while ((section = elf_nextscn(elf, section)) != NULL)
 		if (!take(&left, section_size(section)) ||
 		    !take(&left, zdebug_size(section, section_name(elf, section, names))))
-			return false;
+			return exceeds_debug(ratio < DECOMPRESSED_DEBUG_MAX);
 	return true;
 }
 
@@ -119,6 +135,8 @@ static uint64_t decode(const Elf_Data *data, unsigned char *buffer, size_t size,
 		}
 		result = lzma_code(&stream, LZMA_FINISH);
 	}
+	if (result == LZMA_MEMLIMIT_ERROR)
+		LIMIT_HIT(DECOMPRESSED_DICTIONARY_MAX);
 	n = result == LZMA_MEMLIMIT_ERROR || result == LZMA_MEM_ERROR ? UINT64_MAX :
 									stream.total_out;
 	*ret_whole = result == LZMA_STREAM_END;
@@ -145,9 +163,10 @@ static bool debugdata_fits(const Elf_Data *data)
 	bool whole;
 	uint64_t size = decode(data, buffer, sizeof(buffer), &whole);
 
+	if (size > DECOMPRESSED_SYMBOLS_MAX)
+		return size == UINT64_MAX ? false : exceeds_symbols();
 	/* libdw discards data that it cannot decompress completely. */
-	return size <= DECOMPRESSED_SYMBOLS_MAX &&
-	       (!whole || size == 0 || inner_fits(data, (size_t)size));
+	return !whole || size == 0 || inner_fits(data, (size_t)size);
 }
 
 bool decompressed_debugdata_fits(Elf *elf)

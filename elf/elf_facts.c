@@ -58,6 +58,10 @@ static struct elf_origin origin_of(const struct elf_file *file)
 /* Two words of 32 bits and two pointers. */
 #define JIT_DESCRIPTOR_SIZE 24
 
+/* As CPython names and fills it (Modules/_asynciomodule.c). */
+#define ASYNCIO_SECTION ".AsyncioDebug"
+#define ASYNCIO_SIZE 104
+
 int elf_facts_init(struct elf_facts *ret, const struct elf_file *file)
 {
 	int err;
@@ -70,8 +74,10 @@ int elf_facts_init(struct elf_facts *ret, const struct elf_file *file)
 		.go_end = file->go_end,
 		.jit_descriptor = elf_symbols_find_variable(file, "__jit_debug_descriptor",
 							    JIT_DESCRIPTOR_SIZE),
+		.asyncio = elf_find_section(file, ASYNCIO_SECTION, ASYNCIO_SIZE),
 	};
 	vm_structs_find(file, &ret->vm);
+	frame_lists_find(file, &ret->frame_lists);
 	snprintf(ret->packer, sizeof(ret->packer), "%s", file->packer ? file->packer : "");
 	err = copy_segments(ret, file);
 	if (err == 0)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "elf/elf_file.h"
+#include "elf/frame_lists.h"
 #include "elf/vm_structs.h"
 
 /*
@@ -32,7 +33,7 @@ struct elf_origin {
 	char build_id[ELF_BUILD_ID_SIZE]; /* "" if there is none */
 	struct elf_unwind unwind;
 	uint64_t go_size;           /* of Go's own table */
-	uint64_t start, end, entry; /* of code, as in struct image_extent */
+	uint64_t start, end, entry; /* of code, as in struct image_input */
 };
 
 struct elf_facts {
@@ -45,7 +46,9 @@ struct elf_facts {
 	uint64_t go_start, go_end;       /* as in struct elf_file */
 	struct vm_structs vm;            /* of a JVM */
 	uint64_t jit_descriptor; /* where its compiler lists its code for GDB; 0: it does not */
-	char packer[8];          /* the packer's name (packed.h); "" if it is not packed */
+	struct frame_lists frame_lists; /* of a libgcc */
+	uint64_t asyncio; /* where it publishes how to find asyncio's tasks; 0: it does not */
+	char packer[8];   /* the packer's name (packed.h); "" if it is not packed */
 };
 
 /* Copies them from an open file. 0 or -ENOMEM. elf_facts_done() frees *ret. */

@@ -314,7 +314,7 @@ static void read_debug_frame(struct elf_file *file)
 
 	debug_frame_read(file->handles->elf, &cfi);
 	if (cfi_section_has_fdes(&file->cfi))
-		file->code.beside = cfi;
+		file->code.fallback = cfi;
 	else if (cfi_section_has_fdes(&cfi))
 		take_cfi(file, &cfi, ELF_SOURCE_DEBUG_FRAME);
 }

@@ -68,7 +68,7 @@ struct elf_file {
 	struct elf_section *code_sections; /* by address */
 	size_t n_code_sections, code_sections_size;
 	struct code_range *ranges;        /* the bytes of code_sections */
-	struct image_extent code;         /* from the first to the last executable byte */
+	struct image_input code;          /* from the first to the last executable byte */
 	char build_id[ELF_BUILD_ID_SIZE]; /* "" if there is none */
 	/* A word of the mapped file that distinguishes it from others, and its address; 0: none */
 	uint64_t cookie, cookie_address;

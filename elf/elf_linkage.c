@@ -9,6 +9,7 @@
 
 #include "elf/decompressed.h"
 #include "elf/elf_open.h"
+#include "limits/limit_hits.h"
 #include "limits/limits.h"
 
 /* A relocation section and the sections that it refers to. */
@@ -22,6 +23,7 @@ struct elf_linkage {
 	Elf *elf;
 	size_t names;                   /* the section with the names of all */
 	uint64_t left;                  /* bytes of sections that may still be read */
+	bool is_small;                  /* the file, which decides how many */
 	struct elf_relocations numbers; /* .rela.plt, once it was searched for */
 	bool numbers_tried;
 };
@@ -29,8 +31,13 @@ struct elf_linkage {
 /* Whether a section may be read once more. */
 static bool take(struct elf_linkage *l, const GElf_Shdr *header)
 {
-	if (header->sh_size > l->left)
+	if (header->sh_size > l->left) {
+		if (l->is_small)
+			LIMIT_HIT(ELF_LINKAGE_MAX_LOOKS);
+		else
+			LIMIT_HIT(ELF_LINKAGE_MAX_BYTES);
 		return false;
+	}
 	l->left -= header->sh_size;
 	return true;
 }
@@ -62,9 +69,8 @@ int elf_linkage_new(int fd, const void *memory, size_t size, struct elf_linkage 
 	l->elf = fd >= 0 ? elf_open(fd) : elf_open_memory(memory, size);
 	if (l->elf)
 		(void)elf_rawfile(l->elf, &bytes);
-	l->left = bytes < ELF_LINKAGE_MAX_BYTES / ELF_LINKAGE_MAX_LOOKS ?
-			  ELF_LINKAGE_MAX_LOOKS * (uint64_t)bytes :
-			  ELF_LINKAGE_MAX_BYTES;
+	l->is_small = bytes < ELF_LINKAGE_MAX_BYTES / ELF_LINKAGE_MAX_LOOKS;
+	l->left = l->is_small ? ELF_LINKAGE_MAX_LOOKS * (uint64_t)bytes : ELF_LINKAGE_MAX_BYTES;
 	if (!l->elf || !decompressed_symbols_fit(l->elf) ||
 	    elf_getshdrstrndx(l->elf, &l->names) < 0 || !has_strings(l, l->names)) {
 		elf_linkage_free(l);

@@ -86,6 +86,28 @@ uint64_t elf_symbols_find_variable(const struct elf_file *file, const char *name
 	return at != 0 ? at : find_variable(file, true, name, size);
 }
 
+uint64_t elf_find_section(const struct elf_file *file, const char *wanted, uint64_t size)
+{
+	Elf *elf = file->handles->elf;
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names) < 0)
+		return 0;
+	while ((section = elf_nextscn(elf, section))) {
+		const char *name;
+
+		if (!gelf_getshdr(section, &header) || header.sh_size != size ||
+		    !(header.sh_flags & SHF_ALLOC))
+			continue;
+		name = elf_strptr(elf, names, header.sh_name);
+		if (name && strcmp(name, wanted) == 0)
+			return header.sh_addr;
+	}
+	return 0;
+}
+
 const void *elf_bytes_at(const struct elf_file *file, uint64_t address, uint64_t size)
 {
 	for (size_t i = 0; i < file->n_segments; i++) {
@@ -98,4 +120,17 @@ const void *elf_bytes_at(const struct elf_file *file, uint64_t address, uint64_t
 		return file->bytes + s->offset + at;
 	}
 	return NULL;
+}
+
+bool elf_offset_of(const struct elf_file *file, uint64_t address, uint64_t *ret)
+{
+	for (size_t i = 0; i < file->n_segments; i++) {
+		const struct elf_segment *s = &file->segments[i];
+
+		if (address >= s->address && address - s->address < s->file_size) {
+			*ret = address - s->address + s->offset;
+			return true;
+		}
+	}
+	return false;
 }

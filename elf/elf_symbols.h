@@ -30,10 +30,16 @@ int elf_symbols_each(const struct elf_file *file, bool local, elf_symbol_fn fn, 
  */
 uint64_t elf_symbols_find_variable(const struct elf_file *file, const char *name, uint64_t size);
 
+/* The address of a section of this name and size that is in memory. 0: there is none. */
+uint64_t elf_find_section(const struct elf_file *file, const char *wanted, uint64_t size);
+
 /*
  * The `size` bytes at an address of the file, as it is before it is relocated; NULL if the file does
  * not have them. They live as long as the file.
  */
 const void *elf_bytes_at(const struct elf_file *file, uint64_t address, uint64_t size);
+
+/* Where in the file the byte at an address is. False: nowhere. */
+bool elf_offset_of(const struct elf_file *file, uint64_t address, uint64_t *ret);
 
 #endif

@@ -7,7 +7,7 @@
 /* A note of <sys/sdt.h>: one place of a USDT probe. Its texts live as long as the call with it. */
 struct elf_usdt {
 	uint64_t offset;    /* of the instruction, in the file */
-	uint64_t semaphore; /* of the counter of who watches the probe, in the file; 0: none */
+	uint64_t semaphore; /* offset in the file of the counter of its watchers; 0: none */
 	const char *provider, *name, *arguments; /* printable */
 };
 

@@ -37,7 +37,7 @@ struct listed_function {
 int function_list_add(struct function_list *list, const struct listed_function *function);
 void function_list_done(struct function_list *list);
 
-/* Is it one, whoever wrote it? */
+/* Whether the bytes are a well-formed list; they may come from an untrusted process. */
 bool function_list_is_sound(const struct function_list *list);
 
 /* The function at *at, first 0, which moves on. False: there is no other one. */

@@ -6,16 +6,16 @@
 #include <stdint.h>
 
 /*
- * What a just-in-time compiler tells GDB about its code: an ELF file in memory. Its section headers have
- * the addresses at which the code is. Often it is an object file, whose relocations nobody has applied,
- * as those of the code itself are elsewhere, and it has no program headers.
+ * The ELF file in memory by which a JIT compiler describes its code to GDB. Its section headers have the code's
+ * addresses. Often it is an object file without program headers, whose relocations were applied only to the code
+ * itself, which is elsewhere.
  */
 
 /*
- * Makes a program of it that all others read like any: with the addresses of functions, relocated unwind
- * and debug information, and a segment for each section of code, by address. The caller frees *ret. 0,
- * -ENOEXEC: it is no ELF file; -ENOTSUP: of another machine; -EBADMSG: it is damaged; -ENODATA: it says
- * of no code where it is; -E2BIG: of too many; or -ENOMEM.
+ * Links it into a file that can be read like any program: with the addresses of functions, relocated unwind and
+ * debug information, and a segment for each code section, by address. The caller frees *ret. 0, -ENOEXEC: not an ELF
+ * file; -ENOTSUP: of another machine; -EBADMSG: damaged; -ENODATA: no code has an address; -E2BIG: too many code
+ * sections; or -ENOMEM.
  */
 int jit_object_link(const uint8_t *bytes, size_t size, uint8_t **ret, size_t *ret_size);
 

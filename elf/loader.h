@@ -14,15 +14,14 @@
 const char *library_name(const char *text);
 
 /*
- * Is it a file of the library: libNAME.so, with a version behind it or, as old ones have it, before; of
- * "c", also musl's, which is its dynamic linker?
+ * Whether a path is that of the library: libNAME.so, with a version after or, in old names, before ".so"; for "c",
+ * also musl's dynamic linker, which is its C library.
  */
 bool library_is_file(const char *path, const char *name);
 
 /*
- * The file that the dynamic linker would take for a program that says no more than the library's name, by
- * LD_LIBRARY_PATH, its cache, and the usual directories; in directories, what is there for some CPUs only
- * (glibc-hwcaps) is not looked for. False: there is none.
+ * Finds the file that the dynamic linker would load for a program without a run path: by LD_LIBRARY_PATH, its cache,
+ * and the default directories, but without their glibc-hwcaps subdirectories. False: there is none.
  */
 bool loader_find(const char *name, char ret[PATH_MAX]);
 

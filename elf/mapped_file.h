@@ -28,9 +28,9 @@ int mapped_file_open(pid_t pid, uint64_t start, uint64_t end, uint64_t inode, co
 /*
  * Finds that file, or the program that a process runs. Returns a descriptor that only refers to it
  * (O_PATH) and remains valid after the process has ended. Errors are as above; -EAGAIN:
- * mapped_file_open() would have to look it up. The first does not wait for a file system, but for whoever
- * has locked the process's mappings (proc_map_files_lookup(), fs/proc/base.c): a fault in a file of its own
- * file system does so for as long as that likes. The second never waits.
+ * mapped_file_open() would have to look it up. The first does not wait for a file system, but for the lock of the
+ * process's mappings (proc_map_files_lookup(), fs/proc/base.c): a page fault in a file on the process's own FUSE
+ * server holds it for as long as the server likes. The second never waits.
  */
 int mapped_file_find(pid_t pid, uint64_t start, uint64_t end, uint64_t inode, const char *name);
 int mapped_file_find_program(pid_t pid);

@@ -30,15 +30,21 @@
 	X(CONSTANTS, "gHotSpotVMIntConstants")                                                     \
 	X(CONSTANT_STRIDE, "gHotSpotVMIntConstantEntryArrayStride")                                \
 	X(CONSTANT_NAME, "gHotSpotVMIntConstantEntryNameOffset")                                   \
-	X(CONSTANT_VALUE, "gHotSpotVMIntConstantEntryValueOffset")
+	X(CONSTANT_VALUE, "gHotSpotVMIntConstantEntryValueOffset")                                 \
+	X(LONGS, "gHotSpotVMLongConstants")                                                        \
+	X(LONG_STRIDE, "gHotSpotVMLongConstantEntryArrayStride")                                   \
+	X(LONG_NAME, "gHotSpotVMLongConstantEntryNameOffset")                                      \
+	X(LONG_VALUE, "gHotSpotVMLongConstantEntryValueOffset")
 
 #define X(name, symbol) VM_##name,
 enum vm_struct { VM_STRUCTS_LIST(X) VM_N_STRUCTS };
 #undef X
 
-/* The symbols' addresses in the file's own address space; all 0: it is no JVM. */
+/* The symbols' addresses in the file's own address space; all 0: it is no JVM, or does not describe itself. */
 struct vm_structs {
 	uint64_t at[VM_N_STRUCTS];
+	/* Programs can start a JVM in it, whether it describes itself or not. No bool: helpers send it. */
+	uint64_t is_jvm;
 };
 
 void vm_structs_find(const struct elf_file *file, struct vm_structs *ret);

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "go/build_info.h"
+#include "limits/limit_hits.h"
 #include "limits/limits.h"
 
 /* Bytes of the file that are loaded as one segment. */
@@ -77,6 +78,15 @@ static void read_dynamic(struct search *s, const struct go_segment *p)
 		s->n_relocations = (size < room ? size : room) / sizeof(Elf64_Rela);
 }
 
+static bool exceeds_limits(const struct search *s, uint64_t loaded)
+{
+	if (s->n_pieces == GO_MAX_PIECES)
+		LIMIT_HIT(GO_MAX_PIECES);
+	if (loaded > GO_MAX_LOADED)
+		LIMIT_HIT(GO_MAX_LOADED);
+	return s->n_pieces == GO_MAX_PIECES || loaded > GO_MAX_LOADED;
+}
+
 static int read_pieces(struct search *s)
 {
 	const struct go_source *f = s->source;
@@ -89,7 +99,7 @@ static int read_pieces(struct search *s)
 		if (!bytes)
 			continue;
 		loaded += p->size;
-		if (s->n_pieces == GO_MAX_PIECES || loaded > GO_MAX_LOADED)
+		if (exceeds_limits(s, loaded))
 			return -EBADMSG;
 		if (array_reserve(s->pieces, s->n_pieces, s->pieces_size) < 0)
 			return -ENOMEM;
@@ -144,8 +154,10 @@ static bool is_module(struct search *s, const struct pclntab *t, uint64_t module
 {
 	uint64_t table, names, functions, n, text, end;
 
-	if (s->modules_left == 0)
+	if (s->modules_left == 0) {
+		LIMIT_HIT(GO_MAX_MODULES);
 		return false;
+	}
 	s->modules_left--;
 	return word_at(s, module + MODULE_TABLE, &table) && table == s->table.address &&
 	       word_at(s, module + MODULE_NAMES, &names) && names == table + t->names &&
@@ -308,9 +320,12 @@ static bool find_header(struct search *s)
 			static const uint8_t rest[] = { 0xff, 0xff, 0xff, 0, 0, 1, 8 };
 
 			if (memcmp(p->bytes + at + 1, rest, sizeof(rest)) != 0 ||
-			    s->headers_left == 0 ||
 			    pclntab_init(&t, p->bytes + at, p->size - at, 0) < 0)
 				continue;
+			if (s->headers_left == 0) {
+				LIMIT_HIT(GO_MAX_HEADERS);
+				return false;
+			}
 			s->table = (struct piece){ p->address + at, p->size - at, p->bytes + at,
 						   false };
 			s->headers_left--;

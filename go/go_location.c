@@ -2,6 +2,7 @@
 #include "go/go_location.h"
 
 #include "go/inline_tree.h"
+#include "limits/limit_hits.h"
 #include "limits/limits.h"
 
 struct finder {
@@ -21,6 +22,8 @@ static int64_t value_at(struct finder *f, uint32_t values, uint64_t address)
 		if (address < v.last.end)
 			return v.last.value;
 	}
+	if (f->left == 0)
+		LIMIT_HIT(GO_LOCATION_MAX_VALUES);
 	return -1;
 }
 
@@ -51,6 +54,7 @@ size_t go_locations_find(const struct go_file *file, const struct pclntab_functi
 	if (inline_tree_init(&tree, &file->table, function, &file->data)) {
 		while (inline_tree_call(&tree, value_at(&f, tree.numbers, address), &call)) {
 			if (n + 1 == max) {
+				LIMIT_HIT(LOCATION_MAX);
 				/* The address does not belong to the outermost function itself. */
 				lines = false;
 				break;

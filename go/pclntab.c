@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cfi/cursor.h"
+#include "limits/limit_hits.h"
 #include "limits/limits.h"
 
 /* internal/abi/symtab.go, PCLnTabMagic */
@@ -79,13 +80,24 @@ static uint64_t entry_size(const struct pclntab *t)
 	return t->layout == PCLNTAB_GO_1_16 ? sizeof(struct entry_1_16) : sizeof(struct entry);
 }
 
+/* A number for which the table has no room says that it is none. */
+static bool has_few_functions(const struct pclntab *t)
+{
+	if (t->n_functions <= PCLNTAB_FUNCTIONS_MAX)
+		return true;
+	if (t->n_functions < t->size / entry_size(t))
+		LIMIT_HIT(PCLNTAB_FUNCTIONS_MAX);
+	return false;
+}
+
 /* True if all parts, and the functions' entries, are inside the table. */
 static bool has_parts(const struct pclntab *t)
 {
-	return t->size <= PCLNTAB_SIZE_MAX && t->n_functions <= PCLNTAB_FUNCTIONS_MAX &&
-	       t->names <= t->size && t->units <= t->size && t->files <= t->size &&
-	       t->values <= t->size && t->functions <= t->size &&
-	       t->n_functions < (t->size - t->functions) / entry_size(t);
+	if (t->size > PCLNTAB_SIZE_MAX)
+		LIMIT_HIT(PCLNTAB_SIZE_MAX);
+	return t->size <= PCLNTAB_SIZE_MAX && has_few_functions(t) && t->names <= t->size &&
+	       t->units <= t->size && t->files <= t->size && t->values <= t->size &&
+	       t->functions <= t->size && t->n_functions < (t->size - t->functions) / entry_size(t);
 }
 
 int pclntab_init(struct pclntab *ret, const uint8_t *data, uint64_t size, uint64_t text)
@@ -150,7 +162,11 @@ static const char *string_at(const struct pclntab *t, uint64_t part, uint32_t of
 	if (at >= t->size)
 		return NULL;
 	room = t->size - at < PCLNTAB_NAME_MAX ? t->size - at : PCLNTAB_NAME_MAX;
-	return memchr(t->data + at, '\0', room) ? (const char *)t->data + at : NULL;
+	if (memchr(t->data + at, '\0', room))
+		return (const char *)t->data + at;
+	if (room == PCLNTAB_NAME_MAX)
+		LIMIT_HIT(PCLNTAB_NAME_MAX);
+	return NULL;
 }
 
 const char *pclntab_name(const struct pclntab *t, int32_t offset)

@@ -109,6 +109,17 @@ int cpu_events_start_time(struct cpu_events *ret, const struct bpf_program *prog
 	return err;
 }
 
+/* The kernel makes a period of the rate (perf_swevent_init_hrtimer(), kernel/events/core.c). */
+uint64_t cpu_events_tick_ns(const struct cpu_events *e)
+{
+	const struct event_kind *kind = &e->kinds[0];
+
+	if (e->n_kinds != 1 || kind->type != PERF_TYPE_SOFTWARE ||
+	    kind->config != PERF_COUNT_SW_CPU_CLOCK || kind->hz == 0)
+		return 0;
+	return UINT64_C(1000000000) / kind->hz;
+}
+
 int cpu_events_start(struct cpu_events *ret, const struct bpf_program *program,
 		     const struct filter *filter, unsigned int n_cpus,
 		     const struct event_kind *kinds, const char *const *names, size_t n)

@@ -3,6 +3,7 @@
 #define DP_KERNEL_CPU_EVENTS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "kernel/event.h"
 
@@ -33,6 +34,8 @@ int cpu_events_start_time(struct cpu_events *ret, const struct bpf_program *prog
 int cpu_events_start(struct cpu_events *ret, const struct bpf_program *program,
 		     const struct filter *filter, unsigned int n_cpus,
 		     const struct event_kind *kinds, const char *const *names, size_t n);
+/* The time from one sample of a CPU to the next, which a timer takes; 0: none does, or they are not sampled. */
+uint64_t cpu_events_tick_ns(const struct cpu_events *events);
 /* Stops and frees the events. May be called twice, and for a zeroed structure. */
 void cpu_events_stop(struct cpu_events *events);
 

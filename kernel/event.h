@@ -16,11 +16,11 @@ struct perf_event_attr;
 struct event_kind {
 	uint32_t type;
 	uint64_t config;
-	uint64_t period; /* a sample each time that so many events were counted; 0: */
-	unsigned int hz; /* so often that there are this many samples per second */
+	uint64_t period; /* number of events per sample; 0: variable, for */
+	unsigned int hz; /* this many samples per second */
 };
 
-/* As many may be sampled at once. */
+/* The most that may be sampled at once. */
 #define EVENT_MAX 8
 
 /* What CPU time is sampled by: cycles, or the CPU clock. */
@@ -36,8 +36,8 @@ void event_attr(const struct event_kind *kind, struct perf_event_attr *ret);
 #define EVENT_WHY_SIZE 96
 
 /*
- * Explains the error of opening an event that a CPU's counters count: they do not have it, or are in
- * use. False if any event would fail: missing permission, descriptors or memory.
+ * Explains why an event of the CPU's counters could not be opened: they lack it, or are in use. False if the error
+ * would affect any event: a missing permission, or too few descriptors or memory.
  */
 bool event_why_not(const char *name, int err, char ret[EVENT_WHY_SIZE]);
 

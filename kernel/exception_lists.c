@@ -11,6 +11,8 @@
  * gcc's libsupc++/unwind-cxx.h and LLVM's libcxxabi/src/cxa_exception.h.
  */
 #define OBJECT_TYPE (-0x70)
+/* Of a type of Python: the address of its name (Include/cpython/object.h, PyTypeObject). */
+#define PYTHON_NAME 24
 
 static struct dp_argument constant(int64_t value)
 {
@@ -54,6 +56,27 @@ static struct dp_argument type_of(const struct cxx_place *place)
 	return type;
 }
 
+static void fill_python(const struct cxx_place *place, struct dp_argument *of)
+{
+	of[EXCEPTION_LANGUAGE] = constant(EXCEPTION_IS_PYTHON);
+	of[EXCEPTION_RETHROWN] = constant(0);
+	of[EXCEPTION_TYPE] = in_register(place->type);
+	follow(&of[EXCEPTION_TYPE], PYTHON_NAME);
+	of[EXCEPTION_TYPE].is_text = 1;
+	if (!place->text)
+		return;
+	of[EXCEPTION_MESSAGE] = in_register(place->object);
+	of[EXCEPTION_MESSAGE].is_what = (uint8_t)place->text;
+}
+
+static void fill_java(const struct cxx_place *place, struct dp_argument *of)
+{
+	of[EXCEPTION_LANGUAGE] = constant(EXCEPTION_IS_JAVA);
+	of[EXCEPTION_RETHROWN] = constant(0);
+	of[EXCEPTION_TYPE] = in_register(place->object);
+	of[EXCEPTION_TYPE].is_what = DP_THROWN_JAVA;
+}
+
 static void fill(const struct cxx_runtime *runtime, enum cxx_throw which,
 		 struct exception_list *ret)
 {
@@ -65,6 +88,15 @@ static void fill(const struct cxx_runtime *runtime, enum cxx_throw which,
 	ret->arguments.n = EXCEPTION_N_VALUES;
 	of[EXCEPTION_TYPE] = of[EXCEPTION_MESSAGE] = constant(0);
 	of[EXCEPTION_RETHROWN] = constant(which != CXX_THROW);
+	of[EXCEPTION_LANGUAGE] = constant(EXCEPTION_IS_CXX);
+	if (which == CXX_FILL) {
+		fill_java(place, of);
+		return;
+	}
+	if (which >= CXX_RAISE) {
+		fill_python(place, of);
+		return;
+	}
 	if (!place->object)
 		return;
 	of[EXCEPTION_TYPE] = type_of(place);

@@ -9,16 +9,23 @@
 
 /* The values that are read where an exception is thrown, in their order. */
 enum exception_value {
-	EXCEPTION_TYPE = DP_ARGUMENT_TYPE, /* a text, mangled; or the number 0: not known there */
+	EXCEPTION_TYPE = DP_ARGUMENT_TYPE, /* a text, mangled; or the number 0: not known */
 	EXCEPTION_MESSAGE,                 /* a text; or enum dp_what and 1; or 0: not known */
 	EXCEPTION_RETHROWN,                /* 1: it was thrown before */
+	EXCEPTION_LANGUAGE,                /* enum exception_language */
 	EXCEPTION_N_VALUES,
+};
+
+enum exception_language {
+	EXCEPTION_IS_CXX,
+	EXCEPTION_IS_PYTHON,
+	EXCEPTION_IS_JAVA, /* its type is the name of a class as HotSpot has it: java/lang/Error */
 };
 
 /* The lists before it are those of calls that label samples. */
 #define EXCEPTION_FIRST_LIST DP_MAX_SPAN_PLACES
 
-/* What the kernel reads at the places of C++ runtimes. Those of equal runtimes share a list. */
+/* What the kernel reads at the places of runtimes. Those of equal runtimes share a list. */
 struct exception_list {
 	unsigned int n_users;
 	struct dp_arguments arguments;

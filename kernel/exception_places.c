@@ -35,12 +35,10 @@ bool exception_places_share_file(const struct exception_places *a, const struct 
 		file_time_is_same(&x->st_ctim, &y->st_ctim));
 }
 
-/* Fills links. 0 or a negative errno. */
-static int attach_places(const struct exception_fds *fds, const struct uprobe_places *places,
-			 int links[ALLOCATOR_PLACES])
+/* Fills links, as many as there are places. 0 or a negative errno. */
+static int attach_places(const struct exception_fds *fds, int program,
+			 const struct uprobe_places *places, int *links)
 {
-	int program = places->are_returns ? fds->returns : fds->program;
-
 	for (size_t i = 0; i < places->n && (i == 0 || !fds->is_multi); i++) {
 		int link = fds->is_multi ? uprobe_attach_multi(program, places, 0) :
 					   uprobe_attach_one(program, places, i, 0);
@@ -58,6 +56,7 @@ int exception_places_attach(const struct exception_places *p, const struct excep
 {
 	uint64_t offsets[ALLOCATOR_PLACES], counters[ALLOCATOR_PLACES], cookies[ALLOCATOR_PLACES];
 	struct uprobe_places places = UPROBE_PLACES_NONE;
+	size_t n_begins = p->n - p->n_exits;
 	int err;
 
 	snprintf(places.link, sizeof(places.link), "/proc/self/fd/%d", fd);
@@ -66,12 +65,19 @@ int exception_places_attach(const struct exception_places *p, const struct excep
 	places.cookies = (uint64_t *)p->cookies;
 	places.n = p->n_returns;
 	places.are_returns = true;
-	err = attach_places(fds, &places, links + ALLOCATOR_PLACES);
+	err = attach_places(fds, fds->returns, &places, links + ALLOCATOR_PLACES);
+	places.offsets += n_begins;
+	places.counters += n_begins;
+	places.cookies += n_begins;
+	places.n = p->n_exits;
+	places.are_returns = false;
+	if (err == 0)
+		err = attach_places(fds, fds->returns, &places, links + n_begins);
 	if (err < 0)
 		return err;
 	/* Of an allocator backwards: what is given back is seen sooner than what is allocated. */
-	for (size_t i = 0; i < p->n; i++) {
-		size_t from = p->n_returns > 0 ? p->n - 1 - i : i;
+	for (size_t i = 0; i < n_begins; i++) {
+		size_t from = fds->returns >= 0 ? n_begins - 1 - i : i;
 
 		offsets[i] = p->offsets[from];
 		counters[i] = p->counters[from];
@@ -80,7 +86,6 @@ int exception_places_attach(const struct exception_places *p, const struct excep
 	places.offsets = offsets;
 	places.counters = counters;
 	places.cookies = cookies;
-	places.n = p->n;
-	places.are_returns = false;
-	return attach_places(fds, &places, links);
+	places.n = n_begins;
+	return attach_places(fds, fds->program, &places, links);
 }

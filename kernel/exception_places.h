@@ -12,8 +12,9 @@
 /* Where a file has the probes of a C++ runtime, or of an allocator. */
 struct exception_places {
 	struct stat file;
-	bool is_overlay;     /* the file is what an overlay shows */
-	size_t n, n_returns; /* places, of which the first are also of returns */
+	bool is_overlay; /* the file is what an overlay shows */
+	/* Places, of which the first are also of returns, and of the last are only instructions that return */
+	size_t n, n_returns, n_exits;
 	uint64_t offsets[ALLOCATOR_PLACES], counters[ALLOCATOR_PLACES];
 	uint64_t cookies[ALLOCATOR_PLACES];
 };
@@ -27,7 +28,7 @@ void exception_places_init(struct exception_places *ret, int fd, const struct st
 bool exception_places_share_file(const struct exception_places *a,
 				 const struct exception_places *b);
 
-/* Has the kernel set the probes. Fills links, also if it fails. 0 or a negative errno. */
+/* Sets the probes. Fills `links` even on failure. 0 or a negative errno. */
 int exception_places_attach(const struct exception_places *places, const struct exception_fds *fds,
 			    int fd, int links[EXCEPTION_LINKS]);
 

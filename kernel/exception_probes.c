@@ -12,12 +12,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
+#include "base/cond.h"
 #include "base/file_stat.h"
 #include "base/signals.h"
 #include "kernel/exception_lists.h"
 #include "kernel/exception_places.h"
 #include "kernel/permission.h"
+#include "kernel/removal.h"
 #include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
@@ -49,10 +52,10 @@ struct exception_probes {
 	TAILQ_HEAD(, exception_probe) probes;
 	struct exception_lists lists;
 	bool runs, has_stopped;
-	size_t n_setters, n_removers; /* threads */
-	int err;                      /* there is no permission to set any; or 0 */
-	size_t n_set;                 /* files */
-	size_t n_refused;             /* files whose throws cannot be seen */
+	size_t n_setters; /* threads */
+	int err;          /* there is no permission to set any; or 0 */
+	size_t n_set;     /* files */
+	size_t n_refused; /* files whose throws cannot be seen */
 };
 
 static bool are_allocs(const struct exception_probes *p)
@@ -76,16 +79,12 @@ static void close_fd(int *fd)
 int exception_probes_new(const struct exception_fds *fds, struct exception_probes **ret)
 {
 	struct exception_probes *p = calloc(1, sizeof(*p));
-	pthread_condattr_t monotonic;
 
 	*ret = NULL;
 	if (!p)
 		return -ENOMEM;
 	pthread_mutex_init(&p->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&p->settled, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	cond_init_monotonic(&p->settled);
 	TAILQ_INIT(&p->probes);
 	p->n_users = 1;
 	p->fds = (struct exception_fds){
@@ -185,7 +184,7 @@ static int take_lists(struct exception_probe *probe, const struct cxx_runtime *r
 
 static const char *noun(const struct exception_probes *p)
 {
-	return are_allocs(p) ? "allocations" : "C++ exceptions";
+	return are_allocs(p) ? "allocations" : "exceptions";
 }
 
 static void say_refused(struct exception_probes *p, const char *path, const char *why)
@@ -272,12 +271,21 @@ static int set(struct exception_probe *probe)
 	return err;
 }
 
+/* The offset of what take_lists() takes first. */
+static uint64_t first_place(const struct cxx_runtime *runtime)
+{
+	for (size_t i = 0; i < CXX_N_THROWS; i++)
+		if (runtime->throws[i].address)
+			return runtime->throws[i].offset;
+	return 0;
+}
+
 /* With the lock held: another use of the one that is there, or this one. */
 static struct exception_probe *insert(struct exception_probes *p, struct exception_probe *made,
 				      const struct cxx_runtime *runtime, int *ret_err)
 {
 	struct exception_probe *known =
-		find(p, made, runtime ? runtime->throws[CXX_THROW].offset : made->at.offsets[0]);
+		find(p, made, runtime ? first_place(runtime) : made->at.offsets[0]);
 
 	*ret_err = 0;
 	if (known) {
@@ -293,7 +301,7 @@ static struct exception_probe *insert(struct exception_probes *p, struct excepti
 
 static const char *explain(int err)
 {
-	return err == -E2BIG ? "there are too many different C++ runtimes" : strerror(-err);
+	return err == -E2BIG ? "there are too many different runtimes" : strerror(-err);
 }
 
 /* Nobody waits for the end of the thread. 0 or a negative errno. */
@@ -404,9 +412,12 @@ void exception_probes_set(struct exception_probes *p, int fd, bool is_local, con
 {
 	struct exception_probe *made = NULL;
 
-	if (runtime->is_hidden)
-		say_refused(p, path, "it has a C++ runtime, but is stripped of its symbols");
-	else
+	if (runtime->hides)
+		say_refused(p, path,
+			    runtime->hides == CXX_HIDES_CXX ?
+				    "it has a C++ runtime, but is stripped of its symbols" :
+				    "it has a Python, but is stripped of its symbols");
+	if (cxx_runtime_throws(runtime))
 		made = make(p, fd, is_local, path);
 	*ret = made ? add(p, made, runtime) : NULL;
 }
@@ -420,7 +431,8 @@ void exception_probes_set_allocator(struct exception_probes *p, int fd, bool is_
 	for (size_t i = 0; made && i < allocator->n; i++) {
 		made->at.offsets[i] = allocator->places[i].offset;
 		made->at.cookies[i] = allocator->places[i].how;
-		made->at.n_returns += allocator->places[i].how != DP_ALLOC_FREE;
+		made->at.n_returns += allocator->places[i].how < DP_ALLOC_NEW;
+		made->at.n_exits += allocator->places[i].how == DP_ALLOC_EXIT;
 	}
 	if (made)
 		made->at.n = allocator->n;
@@ -458,16 +470,15 @@ struct exception_probe *exception_probe_free(struct exception_probe *probe)
 	return NULL;
 }
 
-/* With the lock held: until there are no such threads. False: that takes too long. */
-static bool wait_for(struct exception_probes *p, const size_t *n_threads)
+/* With the lock held: until nobody sets probes any more. False: that takes too long. */
+static bool wait_for_setters(struct exception_probes *p)
 {
 	uint64_t end_ns = clock_now_ns() + EXCEPTIONS_PATIENCE_NS;
-	const struct timespec end = { (time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000) };
 	int err = 0;
 
-	while (*n_threads > 0 && err == 0)
-		err = pthread_cond_timedwait(&p->settled, &p->lock, &end);
-	return *n_threads == 0;
+	while (p->n_setters > 0 && err == 0)
+		err = cond_wait_until(&p->settled, &p->lock, end_ns);
+	return p->n_setters == 0;
 }
 
 int exception_probes_start(struct exception_probes *p)
@@ -481,7 +492,7 @@ int exception_probes_start(struct exception_probes *p)
 	for (probe = TAILQ_FIRST(&p->probes); probe && err == 0; probe = TAILQ_NEXT(probe, next))
 		if (probe->state == PROBE_WAITS)
 			err = start_setter(p);
-	is_late = !wait_for(p, &p->n_setters);
+	is_late = !wait_for_setters(p);
 	if (err == 0)
 		err = p->err;
 	pthread_mutex_unlock(&p->lock);
@@ -510,38 +521,22 @@ static bool take_links(struct exception_probes *p, int ret[EXCEPTION_LINKS])
 	return true;
 }
 
-static void *remove_all(void *arg)
-{
-	struct exception_probes *p = arg;
-	int links[EXCEPTION_LINKS];
-
-	pthread_mutex_lock(&p->lock);
-	while (take_links(p, links)) {
-		pthread_mutex_unlock(&p->lock);
-		close_links(links);
-		pthread_mutex_lock(&p->lock);
-	}
-	p->n_removers--;
-	pthread_cond_broadcast(&p->settled);
-	pthread_mutex_unlock(&p->lock);
-	return exception_probes_drop(p);
-}
-
 /* False: it takes too long. */
 static bool remove_links(struct exception_probes *p)
 {
-	bool is_done;
+	struct removal_links all = { 0 };
+	int links[EXCEPTION_LINKS];
+	size_t size = 0;
 
 	pthread_mutex_lock(&p->lock);
-	p->n_removers++;
-	p->n_users++;
+	while (take_links(p, links))
+		for (size_t i = 0; i < EXCEPTION_LINKS; i++)
+			if (links[i] >= 0 && array_reserve(all.fds, all.n_fds, size) == 0)
+				all.fds[all.n_fds++] = steal_fd(&links[i]);
+			else
+				close_fd(&links[i]);
 	pthread_mutex_unlock(&p->lock);
-	if (run_apart(remove_all, p) < 0)
-		remove_all(p);
-	pthread_mutex_lock(&p->lock);
-	is_done = wait_for(p, &p->n_removers);
-	pthread_mutex_unlock(&p->lock);
-	return is_done;
+	return removal_run(&all);
 }
 
 void exception_probes_stop(struct exception_probes *p)
@@ -572,7 +567,8 @@ void exception_probes_stop(struct exception_probes *p)
 			noun(p), n_waiting);
 	if (n_set == 0)
 		log_warning("no %s could be seen: no process has had %s that can be probed",
-			    noun(p), are_allocs(p) ? "an allocator" : "a C++ runtime");
+			    noun(p),
+			    are_allocs(p) ? "an allocator" : "a C++ runtime, Python or HotSpot");
 	if (n_refused > SHOWN_FILES)
 		log_warning("the %s of %zu more files are not seen (-v names them)", noun(p),
 			    n_refused - SHOWN_FILES);

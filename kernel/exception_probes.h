@@ -8,9 +8,9 @@
 #include "symbols/cxx_runtime.h"
 
 /*
- * The probes where C++ runtimes throw, or those of allocators, in all files that turn out to have one. Threads of their own
- * set and remove them: the kernel waits for each process that has mapped the file, however long.
- * Such a thread may still do so when the session is gone, so its users share them.
+ * The probes where C++ runtimes throw, or in allocators, in all files that turn out to have one. Separate threads set
+ * and remove them, because the kernel waits for each process that maps the file, however long. Such a thread may
+ * outlive the session, so the object is reference-counted.
  */
 struct exception_probes;
 
@@ -32,10 +32,10 @@ struct exception_probes *exception_probes_hold(struct exception_probes *probes);
 struct exception_probes *exception_probes_drop(struct exception_probes *probes);
 
 /*
- * Has the probes of a file set; before exception_probes_start(), they only are to be set. Each file
- * has them once, however often it is given. fd: of the file, which the caller keeps. is_local: this
- * machine stores it; the kernel, which reads it, might wait for others for ever. `path` is for
- * messages. *ret is NULL if there are none, which is logged. Callable from any thread.
+ * Sets the probes of a file, or, before exception_probes_start(), registers it for that. A file gets its probes once,
+ * however often it is passed. fd: the file, which the caller keeps. is_local: it is stored on this machine; from other
+ * machines, the kernel might wait for its code for ever. `path` is for messages. *ret is NULL if no probes are set,
+ * which is logged. Callable from any thread.
  */
 void exception_probes_set(struct exception_probes *probes, int fd, bool is_local, const char *path,
 			  const struct cxx_runtime *runtime, struct exception_probe **ret);
@@ -49,18 +49,18 @@ void exception_probes_set_allocator(struct exception_probes *probes, int fd, boo
 bool exception_probes_are_allocs(const struct exception_probes *probes);
 
 /*
- * The caller's use of the file ends; with the last one, so do its probes, for which nobody waits.
- * Callable from any thread. NULL is allowed. Returns NULL.
+ * Drops a reference to the probes of a file; the last one removes them, without waiting. Callable from any thread.
+ * NULL is allowed. Returns NULL.
  */
 struct exception_probe *exception_probe_free(struct exception_probe *probe);
 
 /*
- * Sampling begins. Waits for probes that are being set, but not for ever; so does a further call.
- * Logs what is wrong. 0 or a negative errno.
+ * Starts sampling. Waits for probes that are being set, for a bounded time; a further call waits again. Logs errors.
+ * 0 or a negative errno.
  */
 int exception_probes_start(struct exception_probes *probes);
 
-/* Sampling ends, for good. Likewise waits. Warns if nothing could be seen. NULL is allowed. */
+/* Stops sampling for good. Waits likewise. Warns of files whose probes were not set. NULL is allowed. */
 void exception_probes_stop(struct exception_probes *probes);
 
 #endif

@@ -83,10 +83,10 @@ static void set_values(struct dwarfprof_bpf *bpf, const struct session_needs *ne
 		needs->has_values || needs->label_probes > 0 || needs->has_exceptions ?
 			DP_MAX_ARGUMENT_LISTS :
 			0);
-	set_map(bpf->maps.dp_values, needs->has_values ? n_walks : 0);
+	set_map(bpf->maps.dp_value_room, needs->has_values ? n_walks : 0);
 	bpf->rodata->dp_has_exceptions = needs->has_exceptions;
 	bpf->rodata->dp_has_slots = needs->has_slots;
-	set_map(bpf->maps.dp_calls, needs->has_times ? DP_MAX_CALLS : 0);
+	set_map(bpf->maps.dp_call_begins, needs->has_times ? DP_MAX_CALLS : 0);
 	set_map(bpf->maps.dp_span_times, needs->has_span_times ? 1 : 0);
 	/* There is one of each always: before Linux 6.8, global functions are verified if not called, too. */
 	set_map(bpf->maps.dp_whats, needs->has_exceptions ? DP_MAX_ARGUMENT_LISTS : 1);
@@ -111,7 +111,7 @@ static void set_allocs(struct dwarfprof_bpf *bpf, const struct session_needs *ne
 		return;
 	bpf->rodata->dp_alloc_interval = needs->alloc_interval;
 	bpf->rodata->dp_has_values = true;
-	set_map(bpf->maps.dp_values, n_walks);
+	set_map(bpf->maps.dp_value_room, n_walks);
 }
 
 /* Where processes start others while calls of theirs label samples. Times are those of calls that begin. */

@@ -6,8 +6,8 @@ struct dwarfprof_bpf;
 struct session_options;
 
 /*
- * Sets what a session's programs have as constants, which of them are loaded, and the sizes of their
- * maps; those that are not needed are not made. Before the programs are loaded.
+ * Selects a session's programs, and sets their constants and the sizes of their maps; maps that are not needed are
+ * not created. To be called before the programs are loaded.
  */
 void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options);
 

@@ -13,7 +13,7 @@ struct refusal;
 
 /* Is the capability in the effective set? */
 bool permission_has(int capability);
-/* Are those in it that loading programs takes? */
+/* Does the set have the capabilities that loading programs takes? */
 bool permission_may_load(void);
 
 /*

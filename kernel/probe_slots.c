@@ -46,7 +46,7 @@ int probe_slots_new(const struct session *session, struct probe_slots **ret)
 	s->rates = duplicate(bpf_map__fd(bpf->maps.dp_probe_rates));
 	s->arguments = duplicate(bpf_map__fd(bpf->maps.dp_arguments));
 	s->rate_size = bpf_map__value_size(bpf->maps.dp_probe_rates);
-	s->is_multi = session->uprobe_multi;
+	s->is_multi = session->uprobes.is_multi;
 	has_all = s->probes >= 0 && s->rates >= 0 && s->arguments >= 0 && s->code >= 0;
 	for (size_t i = 0; i < N_PROBE_USES; i++)
 		has_all &= s->programs[i] >= 0;

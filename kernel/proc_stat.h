@@ -18,7 +18,7 @@ struct proc_stat {
 /* Returns 0, -ESRCH if there is no such process or thread, or another negative errno. */
 int proc_stat_read(pid_t pid, struct proc_stat *ret);
 
-/* Whether no process or thread has this number, not even one that has exited; cheaper. */
+/* Whether no process or thread, not even a zombie, has this number. Cheaper than proc_stat_read(). */
 bool proc_stat_is_gone(pid_t pid);
 
 /* Reads all processes into an array that the caller frees. 0 or a negative errno. */

@@ -30,7 +30,7 @@ struct proc_usage {
 int proc_usage_read(pid_t pid, struct proc_usage *ret);
 void proc_usage_done(struct proc_usage *usage);
 
-/* For how long, between two times, the threads that live at the second one have waited, together. */
+/* The total time that threads alive in `now` have waited for a CPU since `before`. */
 uint64_t proc_usage_waited(const struct proc_usage *before, const struct proc_usage *now);
 
 #endif

@@ -146,8 +146,7 @@ void refusal_explain(const struct refusal *refusal, const char *path)
 	if (!refusal_program(refusal) && !has_types()) {
 		log_detail("need: type information of the running kernel (BTF), which is in "
 			   "/sys/kernel/btf/vmlinux");
-		log_detail(path ? "      --off-cpu, --wall and dump need it there even with --btf: "
-				  "libbpf looks nowhere else for what they attach to" :
+		log_detail(path ? "      --off-cpu, --wall and dump need it there even with --btf" :
 				  "try:  --btf FILE, if there is such a file elsewhere");
 		log_detail("try:  in a container: mount /sys; else a kernel built with "
 			   "CONFIG_DEBUG_INFO_BTF=y, as distributions' are");

@@ -147,8 +147,8 @@ static inline const struct dp_values *sample_values(const struct named_sample *n
 }
 
 /*
- * What is known of the call of a probe that labels the sample; NULL: no such call is. Where there can be one
- * such probe alone, it is in the place of other probes' values.
+ * The values of the call by which a probe labels the sample; NULL: there is none. If there can be only one such
+ * probe, its values are where a sampling probe's values are otherwise.
  */
 static inline const struct dp_values *sample_call(const struct named_sample *named,
 						  unsigned int probe)
@@ -173,7 +173,7 @@ static inline const struct dp_crash *sample_crash(const struct named_sample *nam
 	return sample_part(named, DP_SAMPLE_CRASH);
 }
 
-/* The values of a C++ exception; NULL: none. */
+/* The values of an exception; NULL: none. */
 static inline const struct dp_values *sample_thrown(const struct named_sample *named)
 {
 	return sample_part(named, DP_SAMPLE_THROWN);
@@ -185,7 +185,7 @@ static inline const struct dp_spans *sample_spans(const struct named_sample *nam
 	return sample_part(named, DP_SAMPLE_SPANS);
 }
 
-/* Where the name of an exception's type is if that was not in memory; 0: it was, or is none. */
+/* The address of the exception's type name, if that could not be read; 0: it was read, or there is none. */
 static inline __u64 sample_unread_type(const struct named_sample *named)
 {
 	const struct dp_values *thrown = sample_thrown(named);
@@ -218,7 +218,7 @@ static inline bool named_sample_lacks(const struct named_sample *named)
 	return false;
 }
 
-/* No kernel sends others. There are no words for them, and recordings of them cannot be read. */
+/* Rejects values that no BPF program sends: no format has words for them, and no recording with them can be read. */
 static inline bool sample_is_plausible(const struct named_sample *named)
 {
 	const struct dp_sample *sample = &named->sample;

@@ -3,13 +3,26 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <fcntl.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
 #include "dwarfprof.skel.h"
 #include "kernel/session.h"
 
+#define SYSCTL "/proc/sys/kernel/bpf_stats_enabled"
+
+static bool is_counting(void)
+{
+	_cleanup_close_ int fd = open(SYSCTL, O_RDONLY | O_CLOEXEC);
+	char value;
+
+	return fd >= 0 && read(fd, &value, 1) == 1 && value != '0';
+}
+
 struct run_stats run_stats_of(const struct session *session)
 {
-	struct run_stats sum = { 0 };
+	struct run_stats sum = { .is_counting = is_counting() };
 	struct bpf_program *program;
 
 	if (!session->bpf)

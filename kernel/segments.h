@@ -8,9 +8,9 @@
 #include "kernel/session.h"
 
 /*
- * The segments of a session's pool: maps, mapped into this process, which the programs find by number in
- * dp_pool. An array of maps takes a grace period of RCU for each insertion (map_update_elem(),
- * kernel/bpf/syscall.c), so those that are new are inserted together, when something in them is published.
+ * The segments of a session's pool: maps that are mapped into this process, and that the programs find by number in
+ * dp_pool. Each insertion into an array of maps waits for an RCU grace period (map_update_elem(),
+ * kernel/bpf/syscall.c), so new segments are inserted together, once something in them is published.
  */
 
 #define SEGMENT_MAP_SIZE (DP_SEGMENT_SIZE + DP_SEGMENT_SLACK)

@@ -19,10 +19,10 @@
 #include "kernel/outer_map.h"
 #include "kernel/permission.h"
 #include "kernel/refusal.h"
+#include "kernel/removal.h"
 #include "kernel/ring_size.h"
 #include "kernel/segments.h"
 #include "kernel/uprobe.h"
-#include "kernel/uprobe_refusal.h"
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
 #include "symbols/kallsyms.h"
@@ -77,7 +77,7 @@ static void choose_uprobe(struct session *s, const struct session_needs *needs)
 		uprobe_multi_works() > 0 && (!needs->has_slots || uprobe_multi_knows_processes());
 	const int type = is_multi ? UPROBE_MULTI : 0;
 
-	s->uprobe_multi = is_multi;
+	s->uprobes.is_multi = is_multi;
 	bpf_program__set_expected_attach_type(s->bpf->progs.dp_sample_uprobe, type);
 	bpf_program__set_expected_attach_type(s->bpf->progs.dp_begin_span, type);
 	bpf_program__set_expected_attach_type(s->bpf->progs.dp_end_span, type);
@@ -118,7 +118,7 @@ static int make_file_probes(struct session *s, bool are_allocs)
 		.program = bpf_program__fd(are_allocs ? s->bpf->progs.dp_begin_alloc :
 							s->bpf->progs.dp_sample_uprobe),
 		.returns = are_allocs ? bpf_program__fd(s->bpf->progs.dp_end_alloc) : -1,
-		.is_multi = s->uprobe_multi,
+		.is_multi = s->uprobes.is_multi,
 		.arguments = bpf_map__fd(s->bpf->maps.dp_arguments),
 		.whats = bpf_map__fd(s->bpf->maps.dp_whats),
 	};
@@ -140,6 +140,8 @@ void session_init(struct session *ret, const struct session_options *options)
 		.tracer = TRACER_NONE,
 		.counts_missed = options->all_processes && !filter_is_set(options->filter),
 		.rings.epoll_fd = -1,
+		.uprobes.is_interrupted = options->is_interrupted,
+		.uprobes.interrupt_arg = options->interrupt_arg,
 	};
 	pool_init(&ret->pool, segments_add, ret);
 	ret->pool.max_segments = options->table_memory / DP_SEGMENT_SIZE;
@@ -233,9 +235,8 @@ int session_open(struct session *ret, const struct session_options *options)
 void session_close(struct session *s)
 {
 	session_stop(s);
+	probed_files_done(&s->probed);
 	exception_probes_drop(s->exceptions);
-	free(s->links);
-	free(s->uprobe_fds);
 	rings_done(&s->rings);
 	for (unsigned int i = 0; s->ring_fds && i < s->n_rings; i++)
 		if (s->ring_fds[i] >= 0)
@@ -317,6 +318,11 @@ int session_sample_cpus(struct session *s, unsigned int hz, const char **ret_eve
 				     hz, ret_event, ret_why);
 }
 
+uint64_t session_tick_ns(const struct session *s)
+{
+	return cpu_events_tick_ns(&s->cpus);
+}
+
 int session_sample_events(struct session *s, const struct event_kind *kinds,
 			  const char *const *names, size_t n)
 {
@@ -324,48 +330,18 @@ int session_sample_events(struct session *s, const struct event_kind *kinds,
 				names, n);
 }
 
-/* Without links for many functions, each has its own. */
-static int attach_each(struct session *s, const struct bpf_program *program,
+/* As session_sample_uprobe(), for a program. */
+static int add_uprobes(struct session *s, struct bpf_program *program,
 		       const struct uprobe_places *places)
 {
-	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = places->are_returns);
-	int err = 0;
+	int err = probed_files_add(&s->probed, places);
 
-	for (size_t i = 0; err == 0 && i < places->n + places->n_more; i++) {
-		opts.bpf_cookie = places->cookies ? places->cookies[i] : 0;
-		opts.ref_ctr_offset = places->counters ? places->counters[i] : 0;
-		err = link_add(s, bpf_program__attach_uprobe_opts(program, -1, places->link,
-								  places->offsets[i], &opts));
-	}
-	return err;
-}
-
-static int attach_all(struct session *s, const struct bpf_program *program,
-		      const struct uprobe_places *places)
-{
-	int fd = -ENOMEM;
-
-	if (array_reserve(s->uprobe_fds, s->n_uprobe_fds, s->uprobe_fds_size) == 0)
-		fd = uprobe_attach_multi(bpf_program__fd(program), places, 0);
-	if (fd >= 0)
-		s->uprobe_fds[s->n_uprobe_fds++] = fd;
-	return fd < 0 ? fd : 0;
-}
-
-static int attach_places(struct session *s, const struct bpf_program *program,
-			 const struct uprobe_places *places)
-{
-	int err =
-		s->uprobe_multi ? attach_all(s, program, places) : attach_each(s, program, places);
-
-	if (err < 0)
-		uprobe_explain_refusal(bpf_program__fd(program), s->uprobe_multi, places, 0, err);
-	return err;
+	return err < 0 ? err : uprobe_links_add(&s->uprobes, program, places);
 }
 
 int session_sample_uprobe(struct session *s, const struct uprobe_places *places)
 {
-	return attach_places(s, s->bpf->progs.dp_sample_uprobe, places);
+	return add_uprobes(s, s->bpf->progs.dp_sample_uprobe, places);
 }
 
 int session_time_calls(struct session *s, const struct uprobe_places *places)
@@ -379,7 +355,7 @@ int session_time_calls(struct session *s, const struct uprobe_places *places)
 		cookies[i] = DP_COOKIE_BEGINS;
 	begins.cookies = cookies;
 	begins.are_returns = false;
-	return attach_places(s, s->bpf->progs.dp_sample_uprobe, &begins);
+	return uprobe_links_add(&s->uprobes, s->bpf->progs.dp_sample_uprobe, &begins);
 }
 
 int session_label_calls(struct session *s, const struct uprobe_places *places,
@@ -389,40 +365,12 @@ int session_label_calls(struct session *s, const struct uprobe_places *places,
 
 	if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.dp_span_places), &zero, code, BPF_ANY) < 0)
 		return -errno;
-	return attach_places(s, s->bpf->progs.dp_begin_span, places);
+	return add_uprobes(s, s->bpf->progs.dp_begin_span, places);
 }
 
 int session_end_calls(struct session *s, const struct uprobe_places *exits)
 {
-	return attach_places(s, s->bpf->progs.dp_end_span, exits);
-}
-
-static void add_times(struct dp_span_times *to, const struct dp_span_times *from)
-{
-	to->n_begun += from->n_begun;
-	to->n_long += from->n_long;
-	to->n_unknown += from->n_unknown;
-	for (size_t i = 0; i < DP_SPAN_STEPS; i++)
-		to->n_returned[i] += from->n_returned[i];
-}
-
-int session_span_times(const struct session *s, struct dp_span_times *ret)
-{
-	int n_cpus = libbpf_num_possible_cpus();
-	_cleanup_free_ struct dp_span_times *of = NULL;
-	const uint32_t zero = 0;
-
-	*ret = (struct dp_span_times){ 0 };
-	if (n_cpus < 0)
-		return n_cpus;
-	of = calloc((size_t)n_cpus, sizeof(*of));
-	if (!of)
-		return -ENOMEM;
-	if (bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.dp_span_times), &zero, of) < 0)
-		return -errno;
-	for (int i = 0; i < n_cpus; i++)
-		add_times(ret, &of[i]);
-	return 0;
+	return uprobe_links_add(&s->uprobes, s->bpf->progs.dp_end_span, exits);
 }
 
 int session_set_arguments(struct session *s, const struct dp_arguments *lists, size_t n)
@@ -482,15 +430,24 @@ int session_sample_crashes(struct session *s)
 	return err;
 }
 
+static void remove_links(struct session *s)
+{
+	const struct removal_links links = { .links = s->links, .n_links = s->n_links };
+	bool are_removed;
+
+	s->links = NULL;
+	s->n_links = s->links_size = 0;
+	are_removed = removal_run(&links);
+	if (!uprobe_links_done(&s->uprobes) || !are_removed)
+		log_warning("probes are still being removed: the kernel waits for processes");
+}
+
 void session_stop(struct session *s)
 {
 	cpu_events_stop(&s->cpus);
 	exception_probes_stop(s->exceptions);
 	tracer_tell(&s->tracer);
-	while (s->n_links > 0)
-		bpf_link__destroy(s->links[--s->n_links]);
-	while (s->n_uprobe_fds > 0)
-		close(s->uprobe_fds[--s->n_uprobe_fds]);
+	remove_links(s);
 }
 
 void session_losses(const struct session *s, struct session_losses *ret)
@@ -500,13 +457,13 @@ void session_losses(const struct session *s, struct session_losses *ret)
 		.unreadable = s->rings.n_refused,
 	};
 	for (unsigned int cpu = 0; cpu < s->n_cpus; cpu++) {
-		struct dp_losses losses;
+		struct dp_losses losses = { 0 };
 
-		if (bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.dp_losses), &cpu, &losses) == 0) {
-			ret->full += losses.full;
-			ret->nested += losses.busy;
-			ret->time_ns += losses.time_ns;
-		}
+		bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.dp_losses), &cpu, &losses);
+		ret->full += losses.samples[DP_LOST_FULL];
+		ret->nested += losses.samples[DP_LOST_BUSY];
+		ret->untracked += losses.samples[DP_LOST_UNTRACKED];
+		ret->time_ns += losses.time_ns;
 	}
 }
 
@@ -536,65 +493,4 @@ uint64_t session_held_full(const struct session *s)
 
 	(void)bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.dp_alloc_counts), &zero, &counts);
 	return counts.n_full;
-}
-
-int session_add_blocked(struct session *s, uint32_t kernel_tid, const struct dp_blocked *blocked)
-{
-	return bpf_map_update_elem(bpf_map__fd(s->bpf->maps.dp_blocked), &kernel_tid, blocked,
-				   BPF_NOEXIST);
-}
-
-void session_drop_blocked(struct session *s, uint32_t kernel_tid)
-{
-	bpf_map_delete_elem(bpf_map__fd(s->bpf->maps.dp_blocked), &kernel_tid);
-}
-
-bool session_has_seen(const struct session *s, uint32_t kernel_tid)
-{
-	struct dp_blocked blocked;
-
-	return bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.dp_blocked), &kernel_tid, &blocked) ==
-	       0;
-}
-
-int session_each_seen(const struct session *s, int (*fn)(void *, const struct dp_blocked *),
-		      void *arg)
-{
-	int fd = bpf_map__fd(s->bpf->maps.dp_blocked), err = 0;
-	uint32_t key, *last = NULL;
-
-	while (err == 0 && bpf_map_get_next_key(fd, last, &key) == 0) {
-		struct dp_blocked blocked;
-
-		last = &key;
-		if (bpf_map_lookup_elem(fd, &key, &blocked) == 0)
-			err = fn(arg, &blocked);
-	}
-	return err;
-}
-
-struct blocked_until {
-	const struct session *session;
-	uint64_t until_ns;
-	int (*fn)(void *arg, const struct dp_blocked *blocked, uint64_t time_ns);
-	void *arg;
-};
-
-static int call_if_blocked(void *arg, const struct dp_blocked *blocked)
-{
-	const struct blocked_until *b = arg;
-	uint64_t time_ns = b->until_ns - blocked->since_ns;
-
-	if (blocked->since_ns == 0 || blocked->since_ns > b->until_ns ||
-	    time_ns < b->session->min_block_ns || time_ns > b->session->max_block_ns)
-		return 0;
-	return b->fn(b->arg, blocked, time_ns);
-}
-
-int session_each_blocked(const struct session *s, uint64_t until_ns,
-			 int (*fn)(void *, const struct dp_blocked *, uint64_t), void *arg)
-{
-	struct blocked_until b = { s, until_ns, fn, arg };
-
-	return session_each_seen(s, call_if_blocked, &b);
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "kernel/kernel_types.h"
 
@@ -98,6 +99,10 @@ int trace_place_find(const struct trace_record *record, const char *path, unsign
 
 	if (err < 0)
 		return err;
+	if (field->kind == TRACE_FIELD_NOWHERE)
+		return fail(ret_why,
+			    "%s is not in a register, as the first arguments are, up to %zu words",
+			    field->name, ARRAY_SIZE((uint32_t[])DP_ARGUMENT_OFFSETS));
 	*ret = (struct trace_place){ .offsets = { (int32_t)field->offset },
 				     .n = 1,
 				     .value = *field };

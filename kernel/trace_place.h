@@ -6,9 +6,8 @@
 #include "kernel/trace_record.h"
 
 /*
- * Where a value is that an event of the kernel has: a field of its record, or a member of what a field
- * points to. From the start of the record, at each offset but the last is the pointer from which the
- * next one counts.
+ * Locates a value of a kernel event: a field of its record, or a member of what a field points to. The first offset
+ * is from the start of the record; at each offset but the last, a pointer is read to which the next one is added.
  */
 struct trace_place {
 	int32_t offsets[DP_MAX_DEREFS];

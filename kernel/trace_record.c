@@ -231,6 +231,21 @@ int trace_record_of_tracepoint(const char *path, const char *name, struct trace_
 	return t ? add_parameters(ret, t, 1) : add_arguments(ret);
 }
 
+/* One that is more than a word may be on the stack, and then those behind it are in other registers. */
+void trace_record_use_registers(struct trace_record *r)
+{
+	static const uint32_t offsets[] = DP_ARGUMENT_OFFSETS;
+	bool is_known = true;
+
+	for (size_t i = 0; i < r->n; i++) {
+		is_known &= r->fields[i].size <= WORD && i < ARRAY_SIZE(offsets);
+		if (is_known)
+			r->fields[i].offset = offsets[i];
+		else
+			r->fields[i].kind = TRACE_FIELD_NOWHERE;
+	}
+}
+
 void trace_record_done(struct trace_record *r)
 {
 	free(r->fields);
@@ -254,7 +269,7 @@ void trace_record_list(const struct trace_record *r, FILE *to)
 	const char *separator = "";
 
 	for (size_t i = 0; i < r->n; i++) {
-		if (r->fields[i].kind == TRACE_FIELD_OTHER || !r->fields[i].name[0])
+		if (r->fields[i].kind >= TRACE_FIELD_OTHER || !r->fields[i].name[0])
 			continue;
 		fprintf(to, "%s%s", separator, r->fields[i].name);
 		separator = ", ";

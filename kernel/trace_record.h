@@ -10,13 +10,14 @@
 struct btf;
 struct btf_type;
 
-/* What an event of the kernel passes to the program: its record, of which fields can be read. */
+/* The record that a kernel event passes to the program, and its readable fields. */
 enum trace_field_kind {
 	TRACE_FIELD_NUMBER,
 	TRACE_FIELD_POINTER,
 	TRACE_FIELD_TEXT,    /* the bytes are in the record, and end with a zero */
 	TRACE_FIELD_LOCATED, /* the first 16 bits are the text's offset in the record */
 	TRACE_FIELD_OTHER,   /* cannot be read */
+	TRACE_FIELD_NOWHERE, /* an argument whose location is not known */
 };
 
 #define TRACE_NAME_SIZE 128
@@ -54,6 +55,8 @@ int trace_record_read(FILE *format, bool is_syscall, struct trace_record *ret);
  */
 int trace_record_of_function(const char *path, const char *function, struct trace_record *ret);
 int trace_record_of_tracepoint(const char *path, const char *name, struct trace_record *ret);
+/* Makes the registers at a function's entry (struct pt_regs) its record instead. */
+void trace_record_use_registers(struct trace_record *record);
 void trace_record_done(struct trace_record *record);
 
 /* A type without its qualifiers and names; NULL: not known. */

@@ -21,12 +21,12 @@ int tracefs_open(void);
 /* Says under an error of tracefs_open() what to do. */
 void tracefs_explain(int err);
 
-/* Has it only characters that names of tracepoints have? It cannot lead elsewhere, then. */
+/* Does it consist of characters of tracepoint names only? Then it cannot escape the directory. */
 bool tracefs_is_name(const char *text);
 
 /* 0 or a negative errno: -ENOENT if there is no such tracepoint. */
 int tracefs_read_id(int events, const char *system, const char *name, uint64_t *ret);
-/* Opens what says which fields its record has (trace_record.h). *ret is the caller's. */
+/* Opens the description of its record's fields (trace_record.h). The caller closes *ret. */
 int tracefs_open_format(int events, const char *system, const char *name, FILE **ret);
 
 /* Tracepoints whose names match two globs, in alphabetical order. */

@@ -49,8 +49,7 @@ static void say_no_function(const char *name)
 static void say_no_types(const char *function)
 {
 	log_error("cannot look up %s: there is no type information of the kernel (BTF)", function);
-	log_detail("need: /sys/kernel/btf/vmlinux, even with --btf: libbpf looks nowhere else for "
-		   "what it attaches to");
+	log_detail("need: /sys/kernel/btf/vmlinux, even with --btf");
 }
 
 static int prepare_function(struct bpf_program *program, const char *function)

@@ -42,7 +42,7 @@ void tracer_done(struct tracer *tracer);
  * virtual machines, refuse them all. 0 or a negative errno.
  */
 int tracer_try_function(void);
-/* Says so if that is why the program could not be loaded. */
+/* If that is why the program could not be loaded, logs it and returns true. */
 bool tracer_explain_load(const struct tracer *tracer, int err);
 
 /* A tracepoint, or a function of the kernel: "name", or for TRACER_KPROBE also "name+8". */
@@ -52,8 +52,8 @@ struct tracer_place {
 };
 
 /*
- * Attaches the program, with a cookie where there are several. Logs errors, and what is there
- * instead. 0 or a negative errno.
+ * Attaches the program; `cookie` distinguishes several events. Logs errors, with similar names. 0 or a negative
+ * errno.
  */
 int tracer_attach(const struct tracer *tracer, const struct tracer_place *place, uint64_t cookie,
 		  struct bpf_link **ret);

@@ -21,9 +21,9 @@ struct uprobe_places;
 int uprobe_multi_works(void);
 
 /*
- * Can such a link be that of a process? Those of Linux 6.6 to 6.9 are that of one thread, unless their updates
- * have "bpf: fix multi-uprobe PID filtering logic". Tries it. In a process that has such a link, and in those that
- * it then forks, all threads run into the breakpoint; others do not.
+ * Can such a link be limited to a process? In Linux 6.6 to 6.9 it is limited to one thread, unless an update has
+ * "bpf: fix multi-uprobe PID filtering logic". Tries it. Only that process, and those that it forks later, have the
+ * breakpoint, in all their threads.
  */
 bool uprobe_multi_knows_processes(void);
 

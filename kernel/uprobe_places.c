@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/file_stat.h"
 #include "elf/loader.h"
 #include "elf/mapped_file.h"
 #include "limits/limits.h"
@@ -193,6 +194,7 @@ int uprobe_places_open(const char *file, const struct uprobe_reader *reader,
 	fd = open_file(file, reader ?: &this_process, ret->path);
 	if (fd >= 0) {
 		ret->fd = fd;
+		(void)file_stat(fd, &ret->file);
 		snprintf(ret->link, sizeof(ret->link), "/proc/self/fd/%d", fd);
 		return 0;
 	}

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/cleanup.h"
@@ -14,16 +15,17 @@
 #define UPROBE_LINK_SIZE 32
 
 /*
- * Where functions of a file begin, or where its USDT probes are. Starts as UPROBE_PLACES_NONE. Whatever has
- * the path later, probes are set in the file that was searched.
+ * Entries of functions of a file, or its USDT probes. Starts as UPROBE_PLACES_NONE. Probes are set in the file that
+ * was searched, even if the path names another file later.
  */
 struct uprobe_places {
 	char path[PATH_MAX];
 	int fd;                      /* of the file; -1: none */
+	struct stat file;            /* by file_stat(), before it was searched */
 	char link[UPROBE_LINK_SIZE]; /* a path of the very file, while it is open */
 	uint64_t *offsets;           /* in the file, each once; of functions ascending */
 	uint64_t *cookies;           /* of each, for the program; NULL: 0. The owner's to set */
-	/* Of each, where in the file the kernel counts who watches it; 0: nowhere; NULL: of all */
+	/* Offsets in the file of their semaphores, which count the watchers; 0: none; NULL: none at all */
 	uint64_t *counters;
 	size_t n, size;
 	size_t n_more; /* offsets, with cookies, behind these that are probed as well */
@@ -38,9 +40,9 @@ struct uprobe_places {
 	}
 
 /*
- * How files are opened and read, in whatever process may do so. `open` returns a descriptor or a negative errno:
- * -ESTALE: it is no regular file; -EREMOTE: its file system may not answer the kernel, which reads what it sets
- * probes in; -ETIMEDOUT, -EBUSY: it does not answer now. `list` does function_search(), and `explain` tells
+ * How files are opened and read, possibly in another process. `open` returns a descriptor or a negative errno:
+ * -ESTALE: not a regular file; -EREMOTE: on a file system that might block the kernel, which reads the code that it
+ * probes; -ETIMEDOUT, -EBUSY: the file system does not answer now. `list` does function_search(); `explain` returns
  * what its error means.
  */
 struct uprobe_reader {
@@ -55,8 +57,9 @@ struct uprobe_reader {
 /*
  * Finds all functions of a file that a name stands for (function_search()) in its symbol tables. A
  * file name without a slash is searched like a program, or like a library if it contains ".so";
- * lib:NAME is what the dynamic linker would take. On failure, logs the reason and returns a negative errno: the error of opening the file, -ENOEXEC if
- * it is not an ELF file, -ENOENT if it has no such function, -E2BIG if it has too many.
+ * lib:NAME is the library that the dynamic linker would load. On failure, logs the reason and returns a negative
+ * errno: the error of opening the file, -ENOEXEC if it is not an ELF file, -ENOENT if it has no such function,
+ * -E2BIG if it has too many.
  * Without a reader, this process opens and reads the file.
  */
 int uprobe_places_find(const char *file, const char *function, const struct uprobe_reader *reader,

@@ -7,9 +7,9 @@
 struct uprobe_places;
 
 /*
- * Tells why a program could not be attached at places: in which function the kernel refuses to, if it is that.
- * is_multi: it is a program for uprobe_attach_multi(). Attaches it for a moment at those before, in this process;
- * 0: in all.
+ * Logs why attaching a program at `places` failed with `err`. If the kernel cannot probe an instruction, attaches
+ * at each place in turn, for a moment, to find the function. is_multi: the program is one for
+ * uprobe_attach_multi(). pid: the process to attach in; 0: all.
  */
 void uprobe_explain_refusal(int program, bool is_multi, const struct uprobe_places *places,
 			    unsigned int pid, int err);

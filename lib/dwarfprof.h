@@ -19,9 +19,9 @@ extern "C" {
  * Only one thread may use a profiler at a time. The library starts a thread that looks up names. It
  * handles no signals, and logs errors to stderr. Functions return 0 or a negative errno.
  *
- * Files of those who are profiled are read by processes that have nothing else. What starts them is a child
- * of the host for as long as there is a profiler. So before dwarfprof_free(), a host waits for its own children
- * by their PIDs, not for all; if it waits for any, that does no harm.
+ * Unprivileged helper processes read the files of profiled programs. The process that starts them is a child
+ * of the host until dwarfprof_free(), so wait for your own children by PID: reaping the library's child with
+ * waitpid(-1) does no harm, but a loop that waits until no child is left blocks until dwarfprof_free().
  */
 struct dwarfprof;
 

@@ -11,12 +11,13 @@
 #include "bpf/walk_state.h"
 #include "limits/limits.h"
 
-/* Three of the macros of limits.def are two values: how anybody learns of it, and the words. */
+/* Most of the macros of limits.def are two values: how anybody learns of it, and the words. */
 static const struct limit rows[] = {
 #define GROUP(name) { .group = (name) },
 #define OUTCOME(words) LIMIT_OUTCOME, words
 #define MESSAGE(words) LIMIT_MESSAGE, words
-#define SEEN LIMIT_SEEN, ""
+#define NAMES LIMIT_MESSAGE, LIMIT_NAMES_WORDS
+#define SEEN(words) LIMIT_SEEN, words
 #define HARMLESS LIMIT_HARMLESS, ""
 #define LIMIT(name, unit, what, told, beyond) { NULL, #name, (name), unit, what, told, beyond },
 #include "limits/limits.def"

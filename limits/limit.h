@@ -24,6 +24,9 @@ enum limit_told { LIMIT_TOLD(X) LIMIT_N_TOLD };
 
 const char *limit_told_word(enum limit_told told);
 
+/* Of all limits that leave out names, lines or inlined functions of a file or process (limit_hits.h). */
+#define LIMIT_NAMES_WORDS "names are incomplete:"
+
 /* One with a group's name is no limit: those that follow are of that group. */
 struct limit {
 	const char *group; /* or NULL */
@@ -32,7 +35,7 @@ struct limit {
 	const char *unit;
 	const char *what; /* is bounded */
 	enum limit_told told;
-	const char *words; /* of OUTCOME and MESSAGE; "" */
+	const char *words; /* "": HARMLESS */
 	const char *beyond;
 };
 

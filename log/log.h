@@ -36,8 +36,8 @@ void log_message(enum log_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * Where this thread's errors and their details go instead of stderr: to who has asked for what fails; a
- * line each. The caller keeps the file. NULL: to stderr.
+ * Sends this thread's errors and their details, a line each, to the client whose request has failed, instead of to
+ * stderr. The caller keeps the file. NULL: to stderr.
  */
 void log_answer_to(FILE *file);
 

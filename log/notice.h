@@ -6,9 +6,8 @@
 #include <stdbool.h>
 
 /*
- * A message at info level that is logged once, if something takes long and no progress line tells of
- * it. Its own thread logs it: whatever takes long may not get to look at the clock. If that thread
- * cannot be started, nothing is logged.
+ * A message at info level that is logged once if an operation takes long and shows no progress line. A separate
+ * thread logs it, because the operation may be blocked. If the thread cannot be started, nothing is logged.
  */
 struct notice {
 	const char *text;
@@ -19,7 +18,7 @@ struct notice {
 };
 
 /*
- * Logs the text when so much time has passed, or as much again, without a progress line at its end.
+ * Logs the text after after_ms, or a multiple of it: the first at whose end no progress line is shown.
  * The text and *ret have to stay where they are until notice_end().
  */
 void notice_begin(struct notice *ret, int after_ms, const char *text);

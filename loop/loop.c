@@ -88,6 +88,7 @@ int loop_run(struct loop *loop, int timeout_ms)
 
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;
+	loop->n_events += (unsigned int)n;
 	for (int i = 0; err == 0 && i < n; i++) {
 		/* An earlier callback may have removed the source, or moved the table. */
 		struct loop_source source = loop->sources[events[i].data.fd];

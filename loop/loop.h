@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * Waits for descriptors, at first until they are readable, and calls the callback of each, in the thread that runs the loop.
@@ -13,6 +14,7 @@ struct loop {
 	int fd;                      /* the epoll instance: readable when a descriptor is ready */
 	struct loop_source *sources; /* by descriptor */
 	size_t n_sources;
+	uint64_t n_events; /* descriptors that were ready, so far */
 };
 
 /* Called when fd is ready. loop_run() returns a negative errno from it. */
@@ -27,7 +29,7 @@ void loop_done(struct loop *loop);
 
 /* Calls fn whenever fd is readable. With fn NULL, fd only ends the wait. 0 or a negative errno. */
 int loop_add(struct loop *loop, int fd, loop_fn fn, void *arg);
-/* From now on fn is called when fd can be written to, or when it can be read from, as at first. 0 or a negative errno. */
+/* Selects whether fn is called when fd is writable or, as at first, readable. 0 or a negative errno. */
 int loop_turn(struct loop *loop, int fd, bool to_write);
 /* May be called from any callback. Does nothing if fd was not added. */
 void loop_remove(struct loop *loop, int fd);

@@ -21,9 +21,6 @@
 #include "sandbox/process_memory.h"
 #include "sandbox/process_user.h"
 
-/* Its writer may be at work each time. */
-#define ATTEMPTS 3
-
 /* What a mapping begins with. */
 struct header {
 	char signature[8];
@@ -132,7 +129,7 @@ static int read_named(struct process_memory *memory, struct mapping_list *list, 
 	while (found != 0 && found != -EALREADY && (err = mapping_list_next(list, &map)) > 0) {
 		if (!has_name(map.name))
 			continue;
-		for (int i = 0; i < ATTEMPTS && (i == 0 || found == -EAGAIN); i++)
+		for (int i = 0; i < CONTEXT_ATTEMPTS && (i == 0 || found == -EAGAIN); i++)
 			found = read_published(memory, map.start, known_ns, ret);
 	}
 	return err < 0 ? err : found;

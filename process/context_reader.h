@@ -12,12 +12,12 @@ struct list_fetchers;
 struct parsers;
 
 /*
- * Reads what a process says of itself, from the mapping that OpenTelemetry's OTEP 4719 gives a name: the
- * list of its mappings and its memory by fetchers, what is there by a parser of its own (NULL: this process
- * does it). Waits for all. *known_ns is when it was published that was read last, or 0, and then when this
- * was. 0; -EALREADY: it is the same; -ENODATA: it says nothing; -EAGAIN: it is just writing it, or parsers
- * have used up their CPU time for now; -ESRCH; -ETIMEDOUT; or errors of list_fetchers_ask(), mapping_list_next(),
- * fetchers_read() and parsers_ask(). The caller frees *ret.
+ * Reads the context that a process publishes in a named mapping (OpenTelemetry's OTEP 4719). Fetchers read the
+ * list of mappings and the memory, a parser decodes it (NULL: this process does). Blocks until all is done.
+ * *known_ns: on entry, when the context that was read last was published, or 0; on return, when this one was.
+ * Returns 0; -EALREADY: unchanged; -ENODATA: the process publishes none; -EAGAIN: it is being written, or the
+ * parsers' CPU time is used up for now; -ESRCH; -ETIMEDOUT; or an error of list_fetchers_ask(),
+ * mapping_list_next(), fetchers_read() or parsers_ask(). The caller frees *ret.
  */
 int context_reader_read(struct list_fetchers *lists, struct fetchers *fetchers,
 			struct parsers *parsers, pid_t pid, uint64_t *known_ns,

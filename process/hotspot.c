@@ -3,17 +3,24 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "binaries/binary.h"
+#include "kernel/exception_probes.h"
 #include "log/clock.h"
 #include "log/log.h"
-#include "process/process.h"
+#include "process/process_table.h"
+#include "runtimes/hotspot/chunk.h"
+#include "runtimes/hotspot/classes.h"
 #include "sandbox/process_memory.h"
 
 /* A JVM starts in a tenth of a second. One that does not is looked at ever more rarely. */
 #define FIRST_PAUSE_NS UINT64_C(5000000)
 #define LAST_PAUSE_NS UINT64_C(2000000000)
+/* Its classes are loaded a little later than its code is there; so many looks, at most, wait for them. */
+#define CLASSES_LOOKS 5
 /* So many that cannot be read are warned of. */
 #define HOTSPOT_SHOWN_UNKNOWN 10
 /* How long a JVM that runs is waited for: who reads it has to be started. */
@@ -26,16 +33,18 @@ struct hotspot {
 	bool has_layout;
 	int err; /* 0: `code` is known; -EAGAIN: not yet */
 	struct dp_hotspot code;
-	uint64_t next, pause; /* when to look again, and after that */
+	unsigned int n_waited; /* looks that had all but classes */
+	uint64_t next, pause;  /* when to look again, and after that */
 };
 
 void hotspot_meet(struct process *p, const struct mapping *m)
 {
 	const struct vm_structs *tables = &m->binary->elf.vm;
 
-	if (!vm_structs_exist(tables))
+	if (!vm_structs_exist(tables) && !tables->is_jvm)
 		return;
-	if (p->hotspot && p->hotspot->bias == m->bias)
+	/* Other libraries of a JVM can start one, too: GraalVM's compiler is such a library. */
+	if (p->hotspot && (p->hotspot->bias == m->bias || !vm_structs_exist(tables)))
 		return;
 	hotspot_free(p->hotspot);
 	p->hotspot = calloc(1, sizeof(*p->hotspot));
@@ -68,17 +77,48 @@ struct hotspot *hotspot_free(struct hotspot *h)
 	return NULL;
 }
 
-static int look(struct hotspot *h, struct process_memory *memory)
+/* The types of exceptions, if these are sampled, are `<unknown>` without. */
+static void look_at_classes(struct hotspot *h, const struct process_table *table,
+			    struct process_memory *memory)
 {
-	int err = 0;
+	const struct exception_probes *exceptions =
+		table->binaries ? table->binaries->exceptions : NULL;
+	struct hotspot_flags flags;
+	int err;
 
-	if (!h->has_layout)
+	if (!exceptions || exception_probes_are_allocs(exceptions))
+		return;
+	/* It may have started since. */
+	process_memory_forget(memory);
+	err = hotspot_flags_read(&h->layout, &h->tables, h->bias, process_memory_read, memory,
+				 &flags);
+	if (err == 0)
+		err = hotspot_classes_read(&h->layout, &flags, process_memory_read, memory,
+					   &h->code);
+	if (err < 0)
+		log_debug("process %d: the classes of its JVM are not known: %s", memory->pid,
+			  strerror(-err));
+}
+
+static int look(struct hotspot *h, const struct process_table *table, struct process_memory *memory)
+{
+	int err = vm_structs_exist(&h->tables) ? 0 : -ENOTSUP;
+
+	if (err == 0 && !h->has_layout)
 		err = hotspot_layout_read(&h->layout, &h->tables, h->bias, process_memory_read,
 					  memory);
 	if (err < 0)
 		return err;
 	h->has_layout = true;
-	return hotspot_code_read(&h->layout, process_memory_read, memory, &h->code);
+	err = hotspot_code_read(&h->layout, process_memory_read, memory, &h->code);
+	if (err == 0)
+		look_at_classes(h, table, memory);
+	if (err == 0 && h->n_waited < CLASSES_LOOKS &&
+	    hotspot_chunk_read(&h->layout, process_memory_read, memory, &h->code) == -EAGAIN) {
+		h->n_waited++;
+		return -EAGAIN;
+	}
+	return err;
 }
 
 /* Anyone can forge many of them. */
@@ -108,7 +148,7 @@ void hotspot_update(struct process_table *table, struct process *p, uint64_t now
 	if (!memory)
 		return;
 	process_memory_init(memory, table->fetchers, p->thread);
-	h->err = look(h, memory);
+	h->err = look(h, table, memory);
 	h->next = now + h->pause;
 	h->pause = 2 * h->pause < LAST_PAUSE_NS ? 2 * h->pause : LAST_PAUSE_NS;
 	if (h->err == 0) {

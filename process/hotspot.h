@@ -12,15 +12,15 @@ struct process;
 struct process_table;
 
 /*
- * The HotSpot JVM of a process, if it has one: found by what a mapped library exports, and asked, by
- * its memory, where its code is, until it has started.
+ * The HotSpot JVM of a process, if it has one: recognized by the symbols that a mapped library exports. Its memory is
+ * read for the location of its code, repeatedly until it has started.
  */
 struct hotspot;
 
 /* A mapping's binary is known. If memory is short, the process is one without a JVM. */
 void hotspot_meet(struct process *process, const struct mapping *mapping);
 
-/* Looks at those of all processes, and waits, not for long, for memory that cannot be read yet. */
+/* Does hotspot_update() for all processes, waiting briefly for memory that cannot be read yet. */
 void hotspot_settle(struct process_table *table);
 
 /*
@@ -40,7 +40,7 @@ struct hotspot *hotspot_copy(const struct hotspot *hotspot);
 /* NULL is allowed. Returns NULL. */
 struct hotspot *hotspot_free(struct hotspot *hotspot);
 
-/* Where its structures have what; NULL likewise. */
+/* The layout of its structures; NULL: not known (yet), or no JVM. */
 const struct hotspot_layout *hotspot_layout(const struct hotspot *hotspot);
 
 /* Where the code is; NULL: not known (yet), as is a hotspot of NULL. */

@@ -6,8 +6,9 @@
 #include <sys/mman.h>
 
 #include "base/cleanup.h"
+#include "base/fnv1a.h"
 #include "base/write_all.h"
-#include "process/process.h"
+#include "process/process_table.h"
 #include "sandbox/fetchers.h"
 
 int jit_copy_bytes(struct process_table *table, const struct process *p, uint64_t from,
@@ -32,27 +33,19 @@ static uint64_t end_of(uint64_t size)
 	return size < DP_USER_PAGE_SIZE ? size : DP_USER_PAGE_SIZE;
 }
 
-static uint64_t hash_of(const uint8_t *bytes, uint64_t size)
-{
-	uint64_t hash = 0xcbf29ce484222325;
-
-	for (uint64_t i = 0; i < size; i++)
-		hash = (hash ^ bytes[i]) * 0x100000001b3;
-	return hash;
-}
-
 bool jit_copy_is_same(struct process_table *table, const struct process *p, uint64_t from,
 		      uint64_t size, uint64_t hash)
 {
 	uint64_t n = end_of(size);
 	uint8_t end[DP_USER_PAGE_SIZE];
 
-	return jit_copy_bytes(table, p, from + size - n, n, end) < 0 || hash_of(end, n) == hash;
+	return jit_copy_bytes(table, p, from + size - n, n, end) < 0 ||
+	       hash_fnv1a(FNV1A_START, end, n) == hash;
 }
 
 /* Nobody else has it, and nobody writes to it any more. */
-int jit_copy_file(struct process_table *table, const struct process *p, uint64_t from,
-		  uint64_t size, uint64_t *ret_hash)
+int jit_copy_file(struct process_table *table, const struct process *p, const void *head,
+		  size_t head_size, uint64_t from, uint64_t size, uint64_t *ret_hash)
 {
 	_cleanup_free_ uint8_t *bytes = malloc(size);
 	_cleanup_close_ int file = -1;
@@ -63,7 +56,7 @@ int jit_copy_file(struct process_table *table, const struct process *p, uint64_t
 	file = memfd_create("jit", MFD_CLOEXEC);
 	if (file < 0)
 		return -errno;
-	err = write_all(file, bytes, size);
-	*ret_hash = hash_of(bytes + size - end_of(size), end_of(size));
+	err = write_all(file, head, head_size) ?: write_all(file, bytes, size);
+	*ret_hash = hash_fnv1a(FNV1A_START, bytes + size - end_of(size), end_of(size));
 	return err < 0 ? err : steal_fd(&file);
 }

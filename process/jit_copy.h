@@ -3,6 +3,7 @@
 #define DP_PROCESS_JIT_COPY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct process;
@@ -14,11 +15,11 @@ struct process_table;
 int jit_copy_bytes(struct process_table *table, const struct process *process, uint64_t from,
 		   uint64_t size, void *to);
 
-/* Returns a file of this program's own with these bytes, or a negative errno as above. */
-int jit_copy_file(struct process_table *table, const struct process *process, uint64_t from,
-		  uint64_t size, uint64_t *ret_hash);
+/* Returns a file of this program's own with these bytes behind `head`, or a negative errno as above. */
+int jit_copy_file(struct process_table *table, const struct process *process, const void *head,
+		  size_t head_size, uint64_t from, uint64_t size, uint64_t *ret_hash);
 
-/* Memory is used again: another file may be where one was, and be as large. What cannot be read is the same. */
+/* Whether the file's last page still has this hash. True also if it cannot be read now. */
 bool jit_copy_is_same(struct process_table *table, const struct process *process, uint64_t from,
 		      uint64_t size, uint64_t hash);
 

@@ -11,8 +11,10 @@
 #include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "elf/frames_object.h"
 #include "process/jit_copy.h"
-#include "process/process.h"
+#include "process/jit_parts.h"
+#include "process/process_table.h"
 #include "sandbox/fetchers.h"
 
 /* From one look to the next: as long as there is something new, and if there is not. */
@@ -21,94 +23,88 @@
 /* And so many times what a look has taken, in CPU time, and in all: it may have been preempted. */
 #define PAUSE_CPU_SHARE 100
 #define PAUSE_SHARE 10
-/* How long new targets are waited for. */
-#define SETTLE_NS UINT64_C(300000000)
-#define SETTLE_WAIT_MS 5
-/* Until what there was no room for, or what could not be read, is copied again. */
-#define RETRY_NS UINT64_C(1000000000)
-/* A program and its libraries may have a compiler each. */
-#define N_LISTS 4
-
-/* As in the process's memory, by the interface's first version, the only one. */
-struct descriptor {
-	uint32_t version, action;
-	uint64_t relevant, first;
-};
-
-struct list_entry {
-	uint64_t next, previous, file, size;
-};
-
-/* It may be so long that several looks walk along it, and change meanwhile. */
-struct list {
-	uint64_t at;             /* the descriptor, */
-	uint64_t code;           /* and where a mapping of its binary begins */
-	uint64_t next, previous; /* the walk goes on between these; 0: it begins, */
-	size_t n_walked;         /* after so many entries */
-	unsigned int n_failed;   /* walks, in sequence */
-};
-
-struct object {
-	uint64_t list, at; /* the addresses of its list's descriptor and its entry */
-	struct list_entry entry;
-	uint64_t hash;
-	struct binary *binary; /* held; NULL: it is not used */
-	uint64_t retry;        /* then: when it is copied again; 0: not before it is another one */
-	uint64_t low, high;    /* all its code, once it is ready */
-	size_t n_code;         /* segments of that */
-	bool is_listed;        /* met in this walk */
-	bool is_mapped;        /* or it has no code */
-};
-
-struct jit_objects {
-	struct list lists[N_LISTS];
-	size_t n_lists, turn; /* this list is the first to be read */
-	struct object *objects;
-	size_t n, size;
-	uint64_t bytes;       /* copied, of these, */
-	size_t n_code;        /* and segments of code */
-	size_t n_copied;      /* in this look */
-	uint64_t low, high;   /* all code of these is within */
-	bool is_left;         /* the next look can find more, without new samples */
-	bool is_pending;      /* some object is not mapped */
-	uint64_t n_generated; /* the process's, at the last look */
-	uint64_t next, pause; /* when to look again, and after that */
-};
-
-/* One at the lists of a process. */
-struct look {
-	struct process_table *table;
-	struct process *process;
-	struct jit_objects *objects; /* its own */
-	uint64_t now;
-	uint64_t until;
-};
-
-static uint64_t descriptor_of(const struct mapping *m)
+/* Until what there was no room for, or what could not be read, is copied again: each time twice as long. */
+#define FIRST_RETRY_NS UINT64_C(1000000000)
+#define LAST_RETRY_NS UINT64_C(64000000000)
+/* What identifies the list of a mapping's binary; 0: it has none of that source. */
+static uint64_t list_of(const struct mapping *m, enum jit_source source)
 {
-	return m->binary->elf.jit_descriptor == 0 ? 0 : m->bias + m->binary->elf.jit_descriptor;
+	const struct elf_facts *elf = &m->binary->elf;
+	uint64_t at = source == JIT_DESCRIBED ? elf->jit_descriptor : elf->frame_lists.at[0];
+
+	return at == 0 ? 0 : m->bias + at;
+}
+
+static bool has_list(const struct jit_objects *o, uint64_t at)
+{
+	for (size_t i = 0; o && i < o->n_lists; i++)
+		if (o->lists[i].at == at)
+			return true;
+	return false;
+}
+
+/* It has something to be looked at. NULL: memory is short. */
+static struct jit_objects *begin(struct process *p)
+{
+	struct jit_objects *o = p->jit_objects;
+
+	if (!o)
+		o = p->jit_objects = calloc(1, sizeof(*o));
+	if (!o)
+		return NULL;
+	if (o->n == 0)
+		o->low = UINT64_MAX;
+	o->is_left = true;
+	o->pause = FIRST_PAUSE_NS;
+	process_set_due(p);
+	return o;
+}
+
+static void meet_list(struct process *p, const struct mapping *m, enum jit_source source)
+{
+	uint64_t at = list_of(m, source);
+	struct jit_objects *o;
+
+	if (at == 0 || has_list(p->jit_objects, at))
+		return;
+	o = begin(p);
+	if (o && o->n_lists < JIT_N_LISTS)
+		o->lists[o->n_lists++] = (struct jit_list){ .source = source,
+							    .at = at,
+							    .code = m->start,
+							    .words = m->binary->elf.frame_lists,
+							    .bias = m->bias };
 }
 
 void jit_objects_meet(struct process *p, const struct mapping *m)
 {
-	struct jit_objects *o = p->jit_objects;
-	uint64_t at = descriptor_of(m);
+	meet_list(p, m, JIT_DESCRIBED);
+	/* Each C++ program has a libgcc; few register anything. */
+	if (p->n_generated > 0)
+		meet_list(p, m, JIT_REGISTERED);
+}
 
-	if (at == 0)
+static void meet_registered(void *arg, struct mapping *m)
+{
+	if (m->binary && !m->is_pending && m->died == TIME_NEVER)
+		meet_list(arg, m, JIT_REGISTERED);
+}
+
+void jit_objects_expect(struct process *p)
+{
+	p->n_generated++;
+	if (p->n_generated == 1)
+		history_each(&p->mappings, meet_registered, p);
+}
+
+void jit_objects_meet_dump(struct process *p, uint64_t inode, const char *name)
+{
+	struct jit_objects *o = begin(p);
+
+	if (!o || o->dump.name)
 		return;
-	if (!o)
-		o = p->jit_objects = calloc(1, sizeof(*o));
-	for (size_t i = 0; o && i < o->n_lists; i++)
-		if (o->lists[i].at == at)
-			return;
-	if (!o || o->n_lists == N_LISTS)
-		return;
-	if (o->n == 0)
-		o->low = UINT64_MAX;
-	o->lists[o->n_lists++] = (struct list){ .at = at, .code = m->start };
-	o->is_left = true;
-	o->pause = FIRST_PAUSE_NS;
-	process_set_due(p);
+	o->dump.name = strdup(name);
+	o->dump.inode = inode;
 }
 
 struct jit_objects *jit_objects_copy(const struct jit_objects *o)
@@ -118,6 +114,9 @@ struct jit_objects *jit_objects_copy(const struct jit_objects *o)
 	if (!copy)
 		return NULL;
 	*copy = *o;
+	/* It is about the parent. */
+	/* The child's own follow those of its parent, whose code it has. */
+	copy->dump = (struct jit_dump_file){ .n = o->dump.n };
 	copy->objects = o->size > 0 ? calloc(o->size, sizeof(*o->objects)) : NULL;
 	if (o->size > 0 && !copy->objects) {
 		free(copy);
@@ -140,8 +139,10 @@ struct jit_objects *jit_objects_free(struct jit_objects *o)
 {
 	for (size_t i = 0; o && i < o->n; i++)
 		binary_drop(o->objects[i].binary);
-	if (o)
+	if (o) {
+		free(o->dump.name);
 		free(o->objects);
+	}
 	free(o);
 	return NULL;
 }
@@ -152,69 +153,11 @@ size_t jit_objects_n_mappings(const struct jit_objects *o)
 	return o ? 2 * o->n_code : 0;
 }
 
-static bool is_object(const struct binary *b)
-{
-	return b && b->object_size > 0;
-}
-
-void jit_objects_cover(struct process *p, const struct mapping *m)
-{
-	struct jit_objects *o = p->jit_objects;
-
-	if (!o || m->end <= o->low || m->start >= o->high || is_object(m->binary))
-		return;
-	for (size_t i = 0; i < o->n; i++) {
-		struct object *object = &o->objects[i];
-
-		if (!object->is_mapped || m->end <= object->low || m->start >= object->high)
-			continue;
-		object->is_mapped = false;
-		o->is_pending = true;
-	}
-}
-
-static bool is_bare(const struct mapping *m)
-{
-	return m && !m->binary && !m->is_pending && !m->is_unread;
-}
-
-/* What is there where its code was has no description, then. It becomes one with what is beside it. */
-static void unmap_segment(const struct look *l, const struct mapping *m)
-{
-	struct process *p = l->process;
-	const struct history *h = &p->mappings;
-	const struct mapping *left = history_find(h, m->start - 1, TIME_NEVER - 1),
-			     *right = history_find(h, m->end, TIME_NEVER - 1);
-	struct mapping bare = { m->start, m->end, .born = l->now, .died = TIME_NEVER };
-
-	if (l->table->binaries->symbols && !p->jitted)
-		p->jitted = jitted_new(&l->table->jitted, p->pid);
-	bare.jitted = p->jitted;
-	if (is_bare(left) && left->jitted == bare.jitted)
-		bare.start = left->start;
-	if (is_bare(right) && right->jitted == bare.jitted)
-		bare.end = right->end;
-	(void)process_add_mapping(p, &bare);
-}
-
-static void unmap_code(const struct look *l, const struct object *object)
-{
-	const struct binary *b = object->binary;
-
-	for (size_t i = 0; i < object->n_code; i++) {
-		const struct mapping *m = history_find(&l->process->mappings,
-						       b->elf.segments[i].address, TIME_NEVER - 1);
-
-		if (m && m->binary == b)
-			unmap_segment(l, m);
-	}
-}
-
-static void drop_binary(const struct look *l, struct object *object)
+void jit_object_drop_binary(const struct jit_look *l, struct jit_object *object)
 {
 	if (!object->binary)
 		return;
-	unmap_code(l, object);
+	jit_code_unmap(l, object);
 	l->objects->bytes -= object->entry.size;
 	l->objects->n_code -= object->n_code;
 	object->n_code = 0;
@@ -222,111 +165,169 @@ static void drop_binary(const struct look *l, struct object *object)
 	object->binary = NULL;
 }
 
-static void drop_object(const struct look *l, struct object *object)
+void jit_object_drop(const struct jit_look *l, struct jit_object *object)
 {
-	drop_binary(l, object);
+	jit_object_drop_binary(l, object);
 	*object = l->objects->objects[--l->objects->n];
 }
 
+/* There is room: what waits for some is copied in the next look. */
+static void end_waits(const struct jit_look *l)
+{
+	for (size_t i = 0; i < l->objects->n; i++)
+		if (l->objects->objects[i].retry > l->now)
+			l->objects->objects[i].retry = l->now;
+}
+
 /* Those of a list, or only what its walk has not met: that code has been freed. */
-static void drop_objects(const struct look *l, const struct list *list, bool all)
+static void drop_objects(const struct jit_look *l, const struct jit_list *list, bool all)
 {
 	struct jit_objects *o = l->objects;
+	uint64_t before = o->bytes;
 
 	for (size_t i = o->n; i-- > 0;)
 		if (o->objects[i].list == list->at && (all || !o->objects[i].is_listed))
-			drop_object(l, &o->objects[i]);
+			jit_object_drop(l, &o->objects[i]);
+	if (o->bytes < before)
+		end_waits(l);
 }
 
-/* Others may leave room. */
-static bool is_shortage(int err)
+static int copy_object(const struct jit_look *l, struct jit_object *object)
 {
-	return err == -ENOSPC || err == -EMFILE || err == -ENFILE || err == -ENOMEM;
-}
-
-static int copy_object(const struct look *l, struct object *object)
-{
-	const struct list_entry *e = &object->entry;
+	const struct jit_list_entry *e = &object->entry;
+	const struct frames_copy head = { FRAMES_COPY_MAGIC, e->file };
+	size_t head_size = object->source == JIT_REGISTERED ? sizeof(head) : 0;
 	int file;
 
 	if (e->size > JIT_OBJECTS_BYTES - l->objects->bytes)
 		return -ENOSPC;
-	file = jit_copy_file(l->table, l->process, e->file, e->size, &object->hash);
+	file = jit_copy_file(l->table, l->process, &head, head_size, e->file, e->size,
+			     &object->hash);
 	return file < 0 ? file :
 			  binary_store_get_object(l->table->binaries, l->process->pid, file,
 						  &object->binary);
 }
 
-/* A new entry. What cannot be read now is read in the next look. */
-static int add_object(const struct look *l, const struct list *list, const struct list_entry *e)
+void jit_object_wait(const struct jit_look *l, struct jit_object *object)
 {
-	struct object object = {
-		.list = list->at, .at = list->next, .entry = *e, .is_listed = true
-	};
+	uint64_t wait = object->waited > 0 ? 2 * object->waited : FIRST_RETRY_NS;
+
+	object->waited = wait < LAST_RETRY_NS ? wait : LAST_RETRY_NS;
+	object->retry = l->now + object->waited;
+}
+
+int jit_object_add(const struct jit_look *l, struct jit_object *object)
+{
 	struct jit_objects *o = l->objects;
-	int err;
 
 	if (array_reserve(o->objects, o->n, o->size) < 0)
 		return -ENOMEM;
-	err = copy_object(l, &object);
+	if (object->binary) {
+		binary_hold(object->binary);
+		o->bytes += object->entry.size;
+		o->is_pending = true;
+		o->n_copied++;
+	}
+	object->is_listed = true;
+	o->objects[o->n++] = *object;
+	return 0;
+}
+
+/*
+ * A new entry, or one that has waited to be copied again. What cannot be read now is read in the next
+ * look.
+ */
+static int copy_new(const struct jit_look *l, struct jit_object *object)
+{
+	const struct jit_list_entry *e = &object->entry;
+	int err = copy_object(l, object);
+
 	if (err == -EAGAIN || err == -ETIMEDOUT)
 		return err;
 	log_debug("process %d: code is described at %#" PRIx64 ", in %" PRIu64 " bytes%s%s",
 		  l->process->pid, e->file, e->size, err < 0 ? ": " : "",
 		  err < 0 ? strerror(-err) : "");
-	if (err == 0) {
-		binary_hold(object.binary);
-		o->bytes += e->size;
-		o->is_pending = true;
-		o->n_copied++;
-	} else {
-		object.retry = l->now + RETRY_NS;
-	}
-	o->objects[o->n++] = object;
-	return 0;
+	if (err < 0)
+		jit_object_wait(l, object);
+	return jit_object_add(l, object);
 }
 
-static struct object *find_object(const struct jit_objects *o, const struct list *list,
-				  const struct list_entry *e)
+static struct jit_object *find_object(const struct jit_objects *o, const struct jit_object *wanted)
 {
 	for (size_t i = 0; i < o->n; i++) {
-		struct object *object = &o->objects[i];
+		struct jit_object *object = &o->objects[i];
 
-		if (object->at == list->next && object->list == list->at &&
-		    object->entry.file == e->file && object->entry.size == e->size)
+		if (object->at == wanted->at && object->list == wanted->list &&
+		    object->entry.file == wanted->entry.file &&
+		    (object->entry.size == wanted->entry.size || wanted->entry.size == 0))
 			return object;
 	}
 	return NULL;
 }
 
-static bool may_stay(const struct look *l, const struct object *object)
+static bool may_stay(const struct jit_look *l, const struct jit_object *object)
 {
-	const struct list_entry *e = &object->entry;
+	const struct jit_list_entry *e = &object->entry;
 
 	return object->retry != 0 ?
 		       l->now < object->retry :
 		       jit_copy_is_same(l->table, l->process, e->file, e->size, object->hash);
 }
 
-/* 1: the time is up; 0; or a negative errno. */
-static int note_entry(const struct look *l, const struct list *list, const struct list_entry *e)
+/* Of a file without a size. */
+static int measure(const struct jit_look *l, struct jit_object *object)
 {
-	struct object *known = find_object(l->objects, list, e);
+	if (object->source != JIT_REGISTERED || object->entry.size != 0)
+		return 0;
+	return frame_registry_measure(l->table, l->process, object->entry.file, JIT_OBJECT_SIZE,
+				      &object->entry.size);
+}
 
-	if (known && may_stay(l, known)) {
+int jit_object_note(const struct jit_look *l, const struct jit_object *found)
+{
+	struct jit_object *known = find_object(l->objects, found), object = *found;
+	int err;
+
+	if (known && (known->is_listed || may_stay(l, known))) {
 		known->is_listed = true;
 		return 0;
 	}
-	if (known)
-		drop_object(l, known);
-	if (e->size == 0 || e->size > JIT_OBJECT_SIZE || l->objects->n >= JIT_OBJECTS_MAX)
+	if (known) {
+		object.waited = known->retry != 0 ? known->waited : 0;
+		jit_object_drop(l, known);
+	}
+	if (l->objects->n >= JIT_OBJECTS_MAX)
 		return 0;
-	return clock_now_ns() > l->until ? 1 : add_object(l, list, e);
+	if (clock_now_ns() > l->until)
+		return 1;
+	err = measure(l, &object);
+	if (err < 0)
+		return err == -EAGAIN || err == -ETIMEDOUT ? err : 0;
+	if (object.entry.size == 0 || object.entry.size > JIT_OBJECT_SIZE)
+		return 0;
+	return copy_new(l, &object);
 }
 
-static int begin_walk(const struct look *l, struct list *list)
+static int note_entry(const struct jit_look *l, const struct jit_list *list,
+		      const struct jit_list_entry *e)
 {
-	struct descriptor d;
+	const struct jit_object object = {
+		.source = JIT_DESCRIBED, .list = list->at, .at = list->next, .entry = *e
+	};
+
+	return e->size == 0 ? 0 : jit_object_note(l, &object);
+}
+
+static void begin_list(const struct jit_look *l, const struct jit_list *list)
+{
+	for (size_t i = 0; i < l->objects->n; i++)
+		if (l->objects->objects[i].list == list->at)
+			l->objects->objects[i].is_listed = false;
+}
+
+static int begin_walk(const struct jit_look *l, struct jit_list *list)
+{
+	struct jit_descriptor d;
 	int err = fetchers_read(l->table->fetchers, l->process->thread, list->at, &d, sizeof(d));
 
 	if (err < 0)
@@ -334,19 +335,17 @@ static int begin_walk(const struct look *l, struct list *list)
 	list->next = d.version == 1 ? d.first : 0;
 	list->previous = 0;
 	list->n_walked = 0;
-	for (size_t i = 0; i < l->objects->n; i++)
-		if (l->objects->objects[i].list == list->at)
-			l->objects->objects[i].is_listed = false;
+	begin_list(l, list);
 	return 0;
 }
 
 /* 1: the time is up; 0: it has come to the end; -ESTALE: the list changed meanwhile; or another errno. */
-static int walk(const struct look *l, struct list *list)
+static int walk(const struct jit_look *l, struct jit_list *list)
 {
 	int err = list->next == 0 || list->n_walked == 0 ? begin_walk(l, list) : 0;
 
 	while (err == 0 && list->next != 0) {
-		struct list_entry e;
+		struct jit_list_entry e;
 
 		if (list->n_walked == JIT_OBJECTS_WALK)
 			return -E2BIG;
@@ -367,10 +366,16 @@ static int walk(const struct look *l, struct list *list)
 }
 
 /* True if the next look may lead further. */
-static bool look_at_list(const struct look *l, struct list *list)
+static bool look_at_list(const struct jit_look *l, struct jit_list *list)
 {
-	int err = walk(l, list);
+	int err;
 
+	if (list->source == JIT_REGISTERED) {
+		begin_list(l, list);
+		err = jit_frames_walk(l, list);
+	} else {
+		err = walk(l, list);
+	}
 	if (err == 1)
 		return true;
 	list->next = 0;
@@ -383,31 +388,32 @@ static bool look_at_list(const struct look *l, struct list *list)
 	return list->n_failed < JIT_OBJECTS_FAILURES;
 }
 
-static bool has_descriptor(const struct mapping *m, uint64_t at)
+static bool is_in(const struct jit_list *list, const struct mapping *m)
 {
-	return m && m->binary && !m->is_pending && m->died == TIME_NEVER && descriptor_of(m) == at;
+	return m && m->binary && !m->is_pending && m->died == TIME_NEVER &&
+	       list_of(m, list->source) == list->at;
 }
 
-static void find_descriptor(void *arg, struct mapping *m)
+static void find_code(void *arg, struct mapping *m)
 {
-	struct list *list = arg;
+	struct jit_list *list = arg;
 
-	if (has_descriptor(m, list->at))
+	if (is_in(list, m))
 		list->code = m->start;
 }
 
-static bool is_loaded(const struct process *p, struct list *list)
+static bool is_loaded(const struct process *p, struct jit_list *list)
 {
 	const struct history *h = &p->mappings;
 
-	if (has_descriptor(history_find(h, list->code, TIME_NEVER - 1), list->at))
+	if (is_in(list, history_find(h, list->code, TIME_NEVER - 1)))
 		return true;
-	history_each(h, find_descriptor, list);
-	return has_descriptor(history_find(h, list->code, TIME_NEVER - 1), list->at);
+	history_each(h, find_code, list);
+	return is_in(list, history_find(h, list->code, TIME_NEVER - 1));
 }
 
 /* Those of libraries that the process has closed. */
-static void drop_lists(const struct look *l)
+static void drop_lists(const struct jit_look *l)
 {
 	const struct process *p = l->process;
 	struct jit_objects *o = l->objects;
@@ -428,7 +434,7 @@ static uint64_t longer(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-static void look(const struct look *l)
+static void look(const struct jit_look *l)
 {
 	uint64_t begun = clock_now_ns(), begun_cpu = clock_read_ns(CLOCK_THREAD_CPUTIME_ID), took;
 	struct jit_objects *o = l->objects;
@@ -440,85 +446,13 @@ static void look(const struct look *l)
 	for (size_t i = 0; i < o->n_lists; i++)
 		o->is_left |= look_at_list(l, &o->lists[(o->turn + i) % o->n_lists]);
 	o->turn++;
+	o->is_left |= jit_frames_read_dump(l);
 	o->pause = o->n_copied > 0 ? FIRST_PAUSE_NS : 2 * o->pause;
 	if (o->pause > LAST_PAUSE_NS)
 		o->pause = LAST_PAUSE_NS;
 	took = longer(PAUSE_SHARE * (clock_now_ns() - begun),
 		      PAUSE_CPU_SHARE * (clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - begun_cpu));
 	o->next = l->now + longer(took, o->pause);
-}
-
-/* The part of a segment that is in memory without another binary, as generated code is. */
-static void map_segment(const struct look *l, struct binary *b, const struct elf_segment *s)
-{
-	const struct mapping *m = history_find(&l->process->mappings, s->address, TIME_NEVER - 1);
-	struct mapping code = { .start = s->address,
-				.end = s->address + s->memory_size,
-				.offset = s->offset,
-				.binary = b,
-				.born = l->now,
-				.died = TIME_NEVER };
-
-	if (!s->executable || !m || m->binary || m->is_pending || m->is_unread ||
-	    code.end <= code.start)
-		return;
-	if (code.end > m->end)
-		code.end = m->end;
-	/* Short of memory, it remains without a description. */
-	(void)process_add_mapping(l->process, &code);
-}
-
-/* Its file has been read. */
-static void note_code(const struct look *l, struct object *object)
-{
-	const struct elf_facts *elf = &object->binary->elf;
-	struct jit_objects *o = l->objects;
-	int err = object->binary->err;
-
-	if (err == 0 && elf->n_segments > JIT_OBJECTS_CODE - o->n_code)
-		err = -ENOSPC;
-	if (err < 0) {
-		object->retry = is_shortage(err) ? l->now + RETRY_NS : 0;
-		drop_binary(l, object);
-		return;
-	}
-	object->low = UINT64_MAX;
-	object->n_code = elf->n_segments;
-	o->n_code += elf->n_segments;
-	for (size_t i = 0; i < elf->n_segments; i++) {
-		const struct elf_segment *s = &elf->segments[i];
-		uint64_t end = s->address + s->memory_size;
-
-		object->low = s->address < object->low ? s->address : object->low;
-		object->high = end > object->high ? end : object->high;
-	}
-	o->low = object->low < o->low ? object->low : o->low;
-	o->high = object->high > o->high ? object->high : o->high;
-}
-
-/* False: it has to wait. */
-static bool map_object(const struct look *l, struct object *object)
-{
-	struct binary *b = object->binary;
-
-	if (binary_is_pending(b) || clock_now_ns() > l->until)
-		return false;
-	if (object->n_code == 0)
-		note_code(l, object);
-	for (size_t i = 0; i < object->n_code; i++)
-		map_segment(l, b, &b->elf.segments[i]);
-	object->is_mapped = true;
-	return true;
-}
-
-static void map_code(const struct look *l)
-{
-	struct jit_objects *o = l->objects;
-
-	o->is_pending = false;
-	for (size_t i = 0; i < o->n; i++)
-		if (o->objects[i].binary && !o->objects[i].is_mapped)
-			o->is_pending |= !map_object(l, &o->objects[i]);
 }
 
 /* Another process may have got its number. */
@@ -540,7 +474,7 @@ bool jit_objects_update(struct process_table *table, struct process *p, uint64_t
 			uint64_t until)
 {
 	struct jit_objects *o = p->jit_objects;
-	struct look l = { table, p, o, now, until };
+	struct jit_look l = { table, p, o, now, until };
 
 	if (!o || p->is_unread)
 		return false;
@@ -553,42 +487,9 @@ bool jit_objects_update(struct process_table *table, struct process *p, uint64_t
 	if (is_due(p, now))
 		look(&l);
 	if (o->is_pending)
-		map_code(&l);
-	if (o->n_lists > 0)
+		jit_code_map(&l);
+	if (o->n_lists > 0 || o->n > 0 || o->dump.name)
 		return o->is_left || o->is_pending;
 	p->jit_objects = jit_objects_free(o);
 	return false;
-}
-
-bool jit_objects_update_all(struct process_table *table, uint64_t now, uint64_t until)
-{
-	struct process *first = process_table_find(table, table->jit_turn), *p;
-	bool is_left = false;
-
-	if (!first || !first->is_due)
-		first = table->due;
-	p = first;
-	while (p) {
-		uint64_t begun = clock_now_ns();
-		uint64_t end = begun + JIT_OBJECTS_TURN_NS;
-
-		if (begun > until)
-			break;
-		is_left |= jit_objects_update(table, p, now, end < until ? end : until);
-		p = p->next_due ? p->next_due : table->due;
-		if (p == first)
-			break;
-	}
-	table->jit_turn = p ? p->pid : 0;
-	return is_left;
-}
-
-void jit_objects_settle(struct process_table *table)
-{
-	const struct timespec pause = { .tv_nsec = SETTLE_WAIT_MS * 1000000 };
-	uint64_t now = clock_now_ns(), until = now + SETTLE_NS;
-
-	while (jit_objects_update_all(table, now, until) && (now = clock_now_ns()) < until)
-		if (!binary_store_wait(table->binaries, SETTLE_WAIT_MS))
-			nanosleep(&pause, NULL);
 }

@@ -61,12 +61,16 @@ static void set_dump(const struct process *p, const struct mapping *m, uint64_t 
 static void resolve_jitted(struct process_table *table, struct process *p, struct mapping *m,
 			   uint64_t inode, const char *name)
 {
+	bool is_dump = inode != 0 && jitted_is_dump(p->pid, name);
+
+	if (is_dump)
+		jit_objects_meet_dump(p, inode, name);
 	if (!table->binaries->symbols)
 		return;
 	if (!p->jitted)
 		p->jitted = jitted_new(&table->jitted, p->pid);
 	m->jitted = p->jitted;
-	if (m->jitted && inode != 0 && jitted_is_dump(p->pid, name))
+	if (m->jitted && is_dump)
 		set_dump(p, m, inode, name);
 }
 
@@ -298,9 +302,11 @@ bool mapping_settle(struct process_table *table, struct process *p, struct mappi
 	if (err == 0)
 		err = elf_facts_bias(&b->elf, m->start, m->offset, &m->bias);
 	if (err == 0) {
-		m->has_cookie = has_cookie(table, p, m);
-		if (m->died != TIME_NEVER)
+		if (m->died != TIME_NEVER) {
+			m->has_cookie = has_cookie(table, p, m);
 			return true;
+		}
+		resolve_cookie(table, p, m);
 		hotspot_meet(p, m);
 		jit_objects_meet(p, m);
 		return true;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "process/process.h"
+#include "process/process_table.h"
 
 /* Finds out what a mapping of a process contains. */
 

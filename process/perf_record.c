@@ -6,7 +6,7 @@
 #include <sys/sysmacros.h>
 
 #include "kernel/proc_maps.h"
-#include "process/process.h"
+#include "process/process_table.h"
 #include "symbols/kallsyms.h"
 
 void perf_ring_copy(const uint8_t *ring, size_t ring_size, uint64_t position, void *ret,
@@ -119,6 +119,40 @@ bool perf_record_is_urgent(const struct perf_event_header *record,
 		return false;
 	file = file_of(mmap);
 	return !mapped_id_is_known(table->binaries, &file);
+}
+
+bool perf_record_is_of_thread(const struct perf_event_header *record)
+{
+	const struct perf_task *task = (const void *)record;
+
+	switch (record->type) {
+	case PERF_RECORD_EXIT:
+		return true;
+	case PERF_RECORD_FORK:
+		return is_complete(record) && task->pid == task->parent_pid;
+	case PERF_RECORD_COMM:
+		return !(record->misc & PERF_RECORD_MISC_COMM_EXEC);
+	}
+	return false;
+}
+
+bool perf_record_is_of_no_file(const struct perf_event_header *record)
+{
+	const struct perf_mmap2 *mmap = (const void *)record;
+
+	return record->type == PERF_RECORD_MMAP2 && is_complete(record) && mmap->inode == 0 &&
+	       strcmp(mmap->name, "[vdso]") != 0;
+}
+
+int perf_record_begins(const struct perf_event_header *record)
+{
+	const struct perf_task *task = (const void *)record;
+
+	if (record->type == PERF_RECORD_COMM)
+		return (record->misc & PERF_RECORD_MISC_COMM_EXEC) != 0;
+	return record->type == PERF_RECORD_EXIT && is_complete(record) && task->pid == task->tid ?
+		       -1 :
+		       0;
 }
 
 int perf_record_apply(struct perf_event_header *record, uint64_t time, struct process_table *table,

@@ -71,11 +71,22 @@ void perf_ring_copy(const uint8_t *ring, size_t ring_size, uint64_t position, vo
 uint64_t perf_record_time(const struct perf_event_header *record, uint64_t now);
 
 /*
- * Whether it is of a mapping of a file that was not looked up yet, whose process may have ended a
- * moment later, and with it the way to the file.
+ * Whether it maps a file that was not looked up yet. Its process may end at any moment, and with it the access to the
+ * file.
  */
 bool perf_record_is_urgent(const struct perf_event_header *record,
 			   const struct process_table *table);
+
+/*
+ * Whether its handling can wait: a thread has started, has a new name or has ended, or its process has ended.
+ */
+bool perf_record_is_of_thread(const struct perf_event_header *record);
+
+/* Whether it is of code in no file: what describes it may go with its process. */
+bool perf_record_is_of_no_file(const struct perf_event_header *record);
+
+/* 1: a program has started; -1: a process has ended, as far as its first thread tells; 0: neither. */
+int perf_record_begins(const struct perf_event_header *record);
 
 /*
  * Passes on a record that was written at this time: to the process table, or, for functions that

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "process/process.h"
+#include "process/process_table.h"
 
 struct loop;
 struct sideband;
@@ -23,9 +23,9 @@ struct process_list {
 	uint64_t number;  /* of the request */
 	uint64_t time;    /* the mappings will be those of this time */
 	uint64_t started; /* the process: by then, another one may have its number */
-	bool is_void;     /* what was known before is not to be believed any more */
-	bool is_again;    /* it is to be read again, */
-	uint64_t again;   /* as of this time */
+	bool is_void;     /* earlier mappings are no longer trusted */
+	bool is_again;    /* to be read again, with these as `time` and `is_void`: */
+	uint64_t again;
 	bool again_void;
 	struct mmap_record *deferred; /* with names of their own */
 	size_t n_deferred, deferred_size;
@@ -41,7 +41,7 @@ struct process_list {
  */
 int process_list_read(struct process_table *table, struct process *process, uint64_t time,
 		      bool is_void);
-/* With very many mappings, at a tenth of the time. */
+/* Whether the mappings may be read again: with very many, that may take only a tenth of the time. */
 bool process_list_is_due(const struct process *process);
 
 /* Keeps a record until the list is there. 0 or -ENOMEM. */
@@ -61,10 +61,9 @@ static inline bool process_list_decides(const struct process *process, uint64_t 
 }
 
 /*
- * Applies the lists that were there when process_lists_look() was called, or the loop found them.
- * Records of what had happened by then must have been applied since (sideband_drain()): an exec
- * makes a list worthless. Returns whether any list has come, or is not awaited any more. After some
- * milliseconds, the others are left for the next time (table->lists_left).
+ * Applies the lists that had arrived when process_lists_look() was called or the loop found them. Records of earlier
+ * events must have been applied since (sideband_drain()), because an exec invalidates a list. Returns whether any list
+ * has arrived or was given up. After some milliseconds, leaves the rest to the next call (table->lists_left).
  */
 bool process_lists_apply(struct process_table *table);
 void process_lists_look(const struct process_table *table);
@@ -77,8 +76,8 @@ void process_lists_tell(const struct process_table *table);
 /* Does all of this, and waits for it some milliseconds. */
 bool process_lists_wait(struct process_table *table, struct sideband *sideband, int timeout_ms);
 /*
- * Before sampling, when records need not be looked at: applies the lists that are there; waits for
- * all, as long as any comes, because the others may be locked for ever.
+ * For the time before sampling, when no records need handling. process_lists_advance() applies the lists that are
+ * there; process_lists_settle() waits for all, but only while some arrive: the others may be locked for ever.
  */
 void process_lists_advance(struct process_table *table);
 void process_lists_settle(struct process_table *table);

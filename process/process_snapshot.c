@@ -28,19 +28,21 @@ bool process_may_publish(const struct process_table *table, const struct process
 	return now >= p->published + pause_of(table, p->mappings.n_living);
 }
 
-static int make(struct process_table *table, const struct process *p, uint64_t time, bool cookies,
+static int make(struct process_table *table, struct process *p, uint64_t time, bool cookies,
 		struct snapshot **ret)
 {
 	_cleanup_free_ const struct mapping **mappings = NULL;
 	size_t n = 0;
-	int err = history_at(&p->mappings, time, &mappings, &n);
+	int err = inherited_is_due(&p->inherited, time) ? inherited_copy(table, p) : 0;
 
+	if (err == 0)
+		err = history_at(&p->mappings, time, &mappings, &n);
 	return err < 0 ? err :
 			 snapshot_new(&table->snapshots, p->pid, mappings, n,
 				      hotspot_code(p->hotspot), cookies, ret);
 }
 
-int process_snapshot(struct process_table *table, const struct process *p, uint64_t time,
+int process_snapshot(struct process_table *table, struct process *p, uint64_t time,
 		     struct snapshot **ret)
 {
 	return make(table, p, time, false, ret);

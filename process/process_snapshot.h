@@ -5,14 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "process/process.h"
+#include "process/process_table.h"
 
 /*
  * Snapshots of processes: for the kernel, and for samples that were taken before it had one.
  *
- * A snapshot has all mappings, of which a process may have tens of thousands, and may change them all
- * the time. Such processes get new ones so rarely that this takes a fifth of a CPU, however many they
- * are. Until then their stacks may end in changed code, and say so.
+ * A snapshot has all mappings. A process may have tens of thousands, and change them all the time. Such processes get
+ * new snapshots so rarely that all of them together take a fifth of a CPU. In between, their stacks may end in changed
+ * code, and say so.
  */
 
 bool process_is_large(const struct process *process);
@@ -31,7 +31,7 @@ int process_publish(struct process_table *table, struct process *process, uint64
  * before the kernel had them. It has no cookies: it is true for that time whatever is in memory
  * now. snapshot_free() frees it. 0, -ENOMEM or -ENOSPC.
  */
-int process_snapshot(struct process_table *table, const struct process *process, uint64_t time,
+int process_snapshot(struct process_table *table, struct process *process, uint64_t time,
 		     struct snapshot **ret);
 /* The same for a sample. -EAGAIN: it is not the time for one yet, or the mappings are not known. */
 int process_look_back(struct process_table *table, struct process *process, uint64_t time,

@@ -41,7 +41,10 @@ struct sideband {
 	struct record *records;    /* read but not handled */
 	size_t n_records, records_size;
 	uint64_t n_read;
-	bool has_lost; /* records were lost since the last question */
+	size_t n_looked; /* of these, whose haste is known: */
+	enum sideband_haste looked;
+	bool has_lost;  /* records were lost since the last question */
+	bool is_behind; /* the last time, some were left */
 };
 
 static int ring_open(struct sideband *s, unsigned int cpu)
@@ -190,24 +193,62 @@ static int ring_read(struct sideband *s, struct perf_event_mmap_page *ring)
 	return err;
 }
 
-bool sideband_can_wait(struct sideband *s, const struct process_table *table)
+static enum sideband_haste record_haste(const struct perf_event_header *record,
+					const struct process_table *table)
+{
+	if (perf_record_is_urgent(record, table))
+		return SIDEBAND_NOW;
+	if (perf_record_is_of_no_file(record))
+		return SIDEBAND_SOON;
+	return perf_record_is_of_thread(record) ? SIDEBAND_LATER : SIDEBAND_BY_SAMPLE;
+}
+
+enum sideband_haste sideband_haste(struct sideband *s, const struct process_table *table)
 {
 	for (size_t i = 0; i < s->n_rings; i++)
 		if (s->rings[i] && ring_read(s, s->rings[i]) < 0)
-			return false;
-	if (table->filter || s->has_lost || s->n_records == 0 || s->n_records > MAX_GATHERED)
-		return false;
-	for (size_t i = 0; i < s->n_records; i++)
-		if (perf_record_is_urgent(s->records[i].header, table))
-			return false;
-	return true;
+			return SIDEBAND_NOW;
+	if (s->has_lost || s->n_records > MAX_GATHERED)
+		return SIDEBAND_NOW;
+	if (s->n_records == 0)
+		return SIDEBAND_NEVER;
+	if (table->filter)
+		return SIDEBAND_NOW;
+	if (s->n_looked == 0)
+		s->looked = SIDEBAND_LATER;
+	for (; s->n_looked < s->n_records; s->n_looked++) {
+		enum sideband_haste haste = record_haste(s->records[s->n_looked].header, table);
+
+		s->looked = haste > s->looked ? haste : s->looked;
+	}
+	return s->looked;
+}
+
+uint64_t sideband_n_read(const struct sideband *s)
+{
+	return s->n_read;
+}
+
+bool sideband_goes_on(const struct sideband *s)
+{
+	int n_begun = 0;
+	bool has_ends = false;
+
+	for (size_t i = 0; i < s->n_records; i++) {
+		int begins = perf_record_begins(s->records[i].header);
+
+		n_begun += begins;
+		has_ends |= begins < 0;
+	}
+	return s->n_records > 0 && (n_begun > 0 || !has_ends);
 }
 
 bool sideband_gather(struct sideband *s, const struct process_table *table, uint64_t ns)
 {
 	const struct timespec pause = { .tv_nsec = (long)ns };
+	enum sideband_haste haste = ns == 0 ? SIDEBAND_NOW : sideband_haste(s, table);
 
-	if (ns == 0 || !sideband_can_wait(s, table))
+	if (haste < SIDEBAND_LATER || haste > SIDEBAND_SOON)
 		return false;
 	nanosleep(&pause, NULL);
 	return true;
@@ -285,12 +326,14 @@ int sideband_drain(struct sideband *s, struct process_table *table)
 		if (err < 0 || s->n_records == 0)
 			break;
 	}
+	s->n_looked = 0; /* what was left may have moved */
+	s->is_behind = s->n_records > 0;
 	return err;
 }
 
 bool sideband_is_behind(const struct sideband *s)
 {
-	return s->n_records > 0;
+	return s->is_behind;
 }
 
 bool sideband_take_loss(struct sideband *s)

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "process/process.h"
+#include "process/process_table.h"
 
 /*
  * The kernel's record of what processes do: passes perf's MMAP2, FORK, COMM and EXIT records of
@@ -36,14 +36,33 @@ int sideband_add_cpu(struct sideband *sideband, unsigned int cpu);
 /* A CPU went offline. Its records so far are still passed on. */
 void sideband_drop_cpu(struct sideband *sideband, unsigned int cpu);
 
-/*
- * Whether the records that there are can wait for a moment, so that what follows them is handled
- * together: a program that starts has ten, within a millisecond. Not those of files that are not known
- * yet, of processes that are to pass a filter, or of many; nor if there are none.
- */
-bool sideband_can_wait(struct sideband *sideband, const struct process_table *table);
+/* When the records that there are have to be handled. */
+enum sideband_haste {
+	SIDEBAND_NEVER, /* there are none */
+	SIDEBAND_LATER, /* together with others: they are about threads, or about ended processes */
+	/* Before the next sample is taken; if nobody knows when that is, soon. */
+	SIDEBAND_BY_SAMPLE,
+	/*
+	 * After a moment, together with what follows: a starting program causes ten within a millisecond.
+	 * Some are about code in no file.
+	 */
+	SIDEBAND_SOON,
+	/*
+	 * They are about unknown files, or about processes to be filtered; or there are many; or some are
+	 * lost
+	 */
+	SIDEBAND_NOW,
+};
 
-/* Waits so long, less than a second, if they can. True: it has waited. */
+enum sideband_haste sideband_haste(struct sideband *sideband, const struct process_table *table);
+
+/* The number of records read so far. */
+uint64_t sideband_n_read(const struct sideband *sideband);
+
+/* Whether to expect more soon: not if as many processes have ended as programs have started. */
+bool sideband_goes_on(const struct sideband *sideband);
+
+/* Waits `ns`, less than a second, if there are records that can wait. True: it has waited. */
 bool sideband_gather(struct sideband *sideband, const struct process_table *table, uint64_t ns);
 
 /*

@@ -20,6 +20,13 @@ bool mapping_has_cookie(const struct mapping *m)
 	       m->start - mapping_cookie_address(m) <= UINT32_MAX;
 }
 
+void mapping_use(const struct mapping *m, pid_t pid)
+{
+	binary_use(m->binary);
+	if (m->is_third_runtime)
+		binary_tell_third(m->binary, pid);
+}
+
 void mapping_hold(const struct mapping *m)
 {
 	binary_hold(m->binary);
@@ -74,8 +81,7 @@ static int snapshot_collect(struct snapshot *s, const struct mapping *const *map
 	for (size_t i = 0; i < s->n_mappings; i++) {
 		struct mapping *m = &s->mappings[i];
 
-		if (m->binary)
-			m->binary->n_users++;
+		binary_pin(m->binary);
 		jitted_hold(m->jitted);
 		m->image = mapping_image(m);
 		if (m->image >= DP_FIRST_CELL)
@@ -178,6 +184,23 @@ static uint32_t snapshot_next_runtime(const struct snapshot *s, uint32_t kind)
 	return 0;
 }
 
+/* The kernel reads frames of two kinds (DP_RUNTIME_TWO). */
+static void mark_others(const struct snapshot *s)
+{
+	const uint32_t known[] = {
+		s->mappings[s->runtime - 1].binary->table->runtime_kind,
+		s->mappings[s->other_runtime - 1].binary->table->runtime_kind,
+	};
+
+	for (size_t i = 0; i < s->n_mappings; i++) {
+		struct mapping *m = &s->mappings[i];
+
+		m->is_third_runtime = m->image >= DP_FIRST_CELL && m->binary->table->runtime &&
+				      m->binary->table->runtime_kind != known[0] &&
+				      m->binary->table->runtime_kind != known[1];
+	}
+}
+
 /* V8's frames have numbers of native ones, so they are put in their places first. */
 static void snapshot_find_runtimes(struct snapshot *s)
 {
@@ -188,6 +211,8 @@ static void snapshot_find_runtimes(struct snapshot *s)
 		return;
 	kind = s->mappings[s->runtime - 1].binary->table->runtime_kind;
 	s->other_runtime = snapshot_next_runtime(s, kind);
+	if (s->other_runtime > 0)
+		mark_others(s);
 	if (s->other_runtime > 0 &&
 	    s->mappings[s->other_runtime - 1].binary->table->runtime_kind == DP_RUNTIME_V8) {
 		uint32_t first = s->runtime;
@@ -279,8 +304,7 @@ struct snapshot *snapshot_free(struct snapshot_store *store, struct snapshot *s)
 
 		if (m->image >= DP_FIRST_CELL)
 			table_unname(store->tables, m->binary->table);
-		if (m->binary)
-			m->binary->n_users--;
+		binary_unpin(m->binary);
 		jitted_drop(m->jitted);
 	}
 	memory_map_drop(store, s->memory_map);

@@ -29,9 +29,11 @@ struct mapping {
 	bool is_unread;        /* then: it is in one that could not be opened or read */
 	bool is_pending;       /* the binary is pending, so the rest is not known: not in a snapshot
 	                  * yet */
-	struct jitted *jitted; /* JIT code for reports; NULL: it is in a file, or not wanted */
+	struct jitted *
+		jitted; /* JIT code for reports; NULL: its binary has names, or they are not wanted */
 	uint32_t image;        /* in a snapshot: the image for the kernel, see table_image() */
 	bool has_cookie;       /* the walker compares the binary's cookie */
+	bool is_third_runtime; /* in a snapshot: the walker reads two others */
 	uint64_t born, died;   /* CLOCK_MONOTONIC ns; died is TIME_NEVER while it lives */
 };
 
@@ -41,9 +43,13 @@ static inline bool mapping_is_same_code(const struct mapping *a, const struct ma
 	return a && b && a->binary == b->binary && a->bias == b->bias;
 }
 
-/* True if a cookie exists where the walker can compare it. And its address in the process. */
+/* True if a cookie exists where the walker can compare it. */
 bool mapping_has_cookie(const struct mapping *mapping);
+/* Its address in the process. */
 uint64_t mapping_cookie_address(const struct mapping *mapping);
+
+/* A sample has hit the mapping's binary (binary_use(), binary_tell_third()). */
+void mapping_use(const struct mapping *mapping, pid_t pid);
 
 /* To be called when a copy of a mapping is made, or discarded. */
 void mapping_hold(const struct mapping *mapping);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "process/process.h"
+#include "process/process_table.h"
 
 struct filter;
 

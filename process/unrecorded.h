@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "process/process.h"
+#include "process/process_table.h"
 
 /*
  * Finds changes without records, which would otherwise be kept for ever: perf does not report

@@ -172,7 +172,7 @@ int added_label_begin(const struct added_means *means, struct added_probe *p,
 				   &p->label->code.places);
 	if (err == -ENOSPC)
 		log_error(
-			"calls of at most %d functions can label samples, of all probes: remove or "
+			"all probes together can label samples by calls of at most %d functions: remove or "
 			"disable one",
 			DP_MAX_SPAN_PLACES);
 	else if (err < 0)

@@ -15,9 +15,8 @@ struct probe_wish;
 struct uprobe_reader;
 
 /*
- * What an added probe needs if the calls of its functions label samples, or those that take long enough do
- * (label_probe.h). Of these, some are on at a time (call_table.h). Each time one is, its places have other ids:
- * calls that are kept from before do not count.
+ * The part of an added probe of kind label or span (label_probe.h). Only some of these are on at a time
+ * (call_table.h). Each time one is enabled, its places get new ids, so that calls stored earlier do not count.
  */
 
 /* Is one asked for? */
@@ -41,7 +40,7 @@ struct added_label *added_label_free(struct added_label *label);
  */
 int added_label_begin(const struct added_means *means, struct added_probe *probe,
 		      const unsigned int *pids, size_t n_pids);
-/* Samples are not labelled any more; closes the probe, too. */
+/* Ends the labelling of samples, and closes the probe. */
 void added_label_end(const struct added_means *means, struct added_probe *probe);
 
 #endif

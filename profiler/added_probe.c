@@ -30,7 +30,7 @@ static int check_keys(const struct arguments *arguments)
 		if (strcmp(arguments->of[i].form.name, VALUE_TABLE_PROBE) != 0)
 			continue;
 		log_error("the name " VALUE_TABLE_PROBE
-			  " is taken: it is the probe's; give the value another, NAME=VALUE");
+			  " is reserved for the probe; give the value another one, NAME=VALUE");
 		return -EINVAL;
 	}
 	return 0;
@@ -219,8 +219,9 @@ static int name(const struct probe_wish *wish, const struct probe_parts *parts,
 		struct added_probe *p)
 {
 	if (wish->user == 0 && wish->name && has_owner(wish->name)) {
-		log_error("names with a number and a colon in front are those of other users' "
-			  "probes: give another by --name");
+		log_error(
+			"a number and a colon begin the names of other users' probes: give another "
+			"name with --name");
 		return -EINVAL;
 	}
 	p->name = make_name(wish, parts);

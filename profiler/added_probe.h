@@ -14,7 +14,7 @@ struct call_table;
 struct parsers;
 struct value_table;
 
-/* What somebody asks for. */
+/* A client's request for a probe. */
 struct probe_wish {
 	const char *kind;  /* of probe_kind_find() */
 	const char *path;  /* of the file, for messages */
@@ -45,7 +45,7 @@ struct added_probe {
 	char *text; /* KIND:PATH:NAME(VALUES) */
 	char *name; /* the label `probe` of its samples; of others than root, UID:NAME */
 	enum added_state state;
-	unsigned int foreign; /* the process because of which it is off; 0: none */
+	unsigned int foreign; /* the process that its user may not trace, so it is off; 0: none */
 	struct uprobe_places places;
 	struct probe_target targets[DP_MAX_PROBE_PIDS]; /* as many as counts has */
 	uint32_t lists[DP_MAX_ARGUMENT_LISTS];          /* their numbers in the table */
@@ -70,23 +70,23 @@ int added_probe_new(const struct added_means *means, struct probe_wish *wish, un
 struct added_probe *added_probe_free(const struct added_means *means, struct added_probe *probe);
 
 /*
- * Sets it again, in those of its processes that live, or not any more. Logs errors. 0; -ESRCH: none lives; -EPERM:
- * its user may not trace one any more; or another negative errno.
+ * Enables it again, in those of its processes that still run; disables it. Logs errors. 0; -ESRCH: none runs; -EPERM:
+ * its user may no longer trace one; or another negative errno.
  */
 int added_probe_enable(const struct added_means *means, struct added_probe *probe);
 void added_probe_disable(const struct added_means *means, struct added_probe *probe,
 			 enum added_state state);
 
 /*
- * Reads the counts. A probe that the kernel has ended is disabled, and one with a process that its user may not
- * trace any more: no hit of that was looked at, but each costs it a trap. Warns if it is root's, also when samples
- * begin to be left out.
+ * Reads the counts. Disables a probe that the BPF program has ended, and one with a process that its user may no
+ * longer trace: that process's hits are ignored, but each still costs a trap. Warns about root's probes, also when
+ * samples begin to be left out.
  */
 void added_probe_look(const struct added_means *means, struct added_probe *probe);
 
 #define ADDED_WHY_SIZE 160
 
-/* Why it is not on, though nobody has disabled it. False: that is not so. */
+/* Writes why it was disabled other than by request. False: it is on, or was disabled by request. */
 bool added_probe_explain(const struct added_probe *probe, char ret[ADDED_WHY_SIZE]);
 
 #endif

@@ -54,7 +54,7 @@ static void place_length(struct argument_length *length, const struct usdt_place
 	if (length->number > place->n_arguments)
 		snprintf(why, ARGUMENTS_WHY_SIZE, "it has %u arguments", place->n_arguments);
 	else if (own_size == 0 || (has_steps && own_size < sizeof(uint64_t)))
-		snprintf(why, ARGUMENTS_WHY_SIZE, "its length is not where one can be read");
+		snprintf(why, ARGUMENTS_WHY_SIZE, "the location of its length cannot be read");
 	else if (join(&own->how, &length->how) < 0)
 		snprintf(why, ARGUMENTS_WHY_SIZE, "it takes too many dereferences");
 	else if (!has_steps)
@@ -71,7 +71,8 @@ static int place_one(struct argument *a, const struct usdt_place *place,
 	if (a->number > place->n_arguments)
 		snprintf(why, ARGUMENTS_WHY_SIZE, "it has %u arguments", place->n_arguments);
 	else if (own->type >= VALUE_N_TYPES)
-		snprintf(why, ARGUMENTS_WHY_SIZE, "it is no integer or not where one can be read");
+		snprintf(why, ARGUMENTS_WHY_SIZE,
+			 "it is not an integer, or its location cannot be read");
 	else if (is_pointer && value_type_size((enum value_type)own->type) < sizeof(uint64_t))
 		snprintf(why, ARGUMENTS_WHY_SIZE, "it is no pointer: it has %zu bytes",
 			 value_type_size((enum value_type)own->type));

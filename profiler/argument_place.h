@@ -5,8 +5,8 @@
 #include "profiler/arguments.h"
 
 /*
- * Makes arguments such by position, at one place of a USDT probe. 0, or -EINVAL, and what is wrong. A type
- * that is wider than an argument becomes as narrow.
+ * Resolves arg1 to argN at one location of a USDT probe. A type wider than its argument is narrowed to it.
+ * Returns 0, or -EINVAL with the reason in ret_why.
  */
 int arguments_place(struct arguments *arguments, const struct usdt_place *place,
 		    char ret_why[ARGUMENTS_WHY_SIZE]);

@@ -95,9 +95,9 @@ static bool take(struct reader *r, const char *text)
 static int fail(const struct reader *r, const char *allowed)
 {
 	if (*r->at)
-		snprintf(r->why, ARGUMENTS_WHY_SIZE, "at '%s': there must be %s", r->at, allowed);
+		snprintf(r->why, ARGUMENTS_WHY_SIZE, "at '%s': expected %s", r->at, allowed);
 	else
-		snprintf(r->why, ARGUMENTS_WHY_SIZE, "at the end: there must be %s", allowed);
+		snprintf(r->why, ARGUMENTS_WHY_SIZE, "at the end: expected %s", allowed);
 	return -EINVAL;
 }
 
@@ -320,6 +320,10 @@ static int set_text(struct reader *r, struct argument *a)
 		if (!load(&a->how, object.pointer) || !load(&a->length.how, object.length))
 			return fail(r, "at most 8 dereferences, of which a std::string takes one");
 		break;
+	case VALUE_LIBCXX_STRING:
+		a->how.is_text = DP_TEXT_LIBCXX;
+		a->how.size = sizeof(uint64_t);
+		return 0;
 	case VALUE_GO_STR:
 		return fail(r,
 			    "a parameter's name in front of gostr: Go's calls use other registers");

@@ -8,7 +8,7 @@
 #include "symbols/parameters.h"
 #include "symbols/usdt.h"
 
-/* Where values are read: other ones are there. */
+/* Where values are read, which decides what values there are. */
 enum probe_kind {
 	PROBE_CALL,
 	PROBE_RETURN, /* `ret`, and `time`, which the call took */
@@ -68,9 +68,9 @@ int arguments_parse(const char *list, enum probe_kind kind, struct arguments *re
 bool arguments_have_time(const struct arguments *arguments);
 
 /*
- * Are some by name? arguments_resolve() makes them such by position, at one place, if all are found but
- * those that have a default. Their forms refer to the names of values. arguments_set_defaults() does it where
- * nothing is known. False: not all have one.
+ * Are some given by name? arguments_resolve() converts these to positions at one place, if all are found that have no
+ * default; their forms then refer to `names`. arguments_set_defaults() converts them without debug information.
+ * False: not all have a default.
  */
 bool arguments_have_names(const struct arguments *arguments);
 bool arguments_set_defaults(struct arguments *arguments);
@@ -81,8 +81,8 @@ void arguments_resolve(struct arguments *arguments,
 		       const struct enumerator *names);
 
 /*
- * What the kernel is to read, and how it is written: a length in front of each text that has one. 0, or
- * -ENOSPC if these are more than DP_MAX_ARGUMENTS.
+ * Describes what the BPF program reads, and how reports write it. A text with a length takes two entries, the length
+ * first. 0, or -ENOSPC if there are more than DP_MAX_ARGUMENTS.
  */
 int arguments_describe(const struct arguments *arguments, struct dp_arguments *ret,
 		       struct value_forms *ret_forms);

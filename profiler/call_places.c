@@ -33,14 +33,11 @@ static void note_part(struct probed_code *code, const struct listed_function *f)
 	}
 }
 
-/* Functions have one part, rarely some. All are looked at for each frame. */
-#define MAX_MAYBE 256
-
 static int note_maybe(struct probed_code *code, const struct listed_function *f)
 {
 	struct code_extent *grown;
 
-	if (code->n_maybe == MAX_MAYBE)
+	if (code->n_maybe == PROBE_MAX_PARTS)
 		return -E2BIG;
 	grown = reallocarray(code->maybe, code->n_maybe + 1, sizeof(*code->maybe));
 	if (!grown)
@@ -144,9 +141,10 @@ static int add_moves(const struct uprobe_reader *reader, const struct probe_part
 	if (err == 0)
 		err = function_list_next(&found, &at, &f) ? add_more(places, f.offset) : -ENOENT;
 	if (err < 0)
-		log_error("calls of %s in %s cannot be told apart, as Go's stacks move: there is "
-			  "no " GO_FREES "()",
-			  parts->name, parts->path);
+		log_error(
+			"cannot distinguish calls of %s in %s: Go moves stacks, and the program has "
+			"no " GO_FREES "()",
+			parts->name, parts->path);
 	function_list_done(&found);
 	return err;
 }
@@ -173,9 +171,10 @@ static int find_facts(struct parsers *parsers, const struct uprobe_reader *reade
 			continue;
 		if (!has_ends)
 			return add_moves(reader, parts, places);
-		log_error("%s in %s is Go's: its stacks move, so calls cannot be told apart; "
-			  "`--probe label:' does not need that",
-			  parts->name, parts->path);
+		log_error(
+			"cannot follow calls of %s in %s to their end: it is a Go function, and Go moves "
+			"stacks; `--probe label:' works",
+			parts->name, parts->path);
 		return -EOPNOTSUPP;
 	}
 	return 0;
@@ -189,7 +188,7 @@ static int measure(const struct probe_parts *parts, const struct uprobe_places *
 	if (err == -ENODATA)
 		log_error("the symbol of %s in %s has no size", parts->name, parts->path);
 	else if (err == -E2BIG)
-		log_error("%s has more than %d parts of functions %s", parts->path, MAX_MAYBE,
+		log_error("%s has more than %d parts of functions %s", parts->path, PROBE_MAX_PARTS,
 			  parts->name);
 	else if (err < 0)
 		log_error("cannot read %s: %s", parts->path, strerror(-err));
@@ -229,7 +228,7 @@ static int find_places(const struct uprobe_reader *base, const struct probe_part
 	int err = uprobe_places_find(parts->path, parts->name, &reader, ret);
 
 	if (err == 0 && ret->n > DP_MAX_SPAN_PLACES) {
-		log_error("%s has %zu functions %s; calls of at most %d can label samples",
+		log_error("%s has %zu functions called %s; calls of at most %d can label samples",
 			  parts->path, ret->n, parts->name, DP_MAX_SPAN_PLACES);
 		err = -E2BIG;
 	}
@@ -296,8 +295,7 @@ int call_ends_find(const struct probe_parts *parts, const struct uprobe_places *
 		err = take_ends(places, i, ret);
 	if (err == -ENODATA)
 		log_error(
-			"cannot tell where calls of %s in %s return; `--probe label:' does not need "
-			"that",
+			"cannot find where %s in %s returns; `--probe label:' does not need to know",
 			parts->name, parts->path);
 	else if (err == -E2BIG)
 		log_error(

@@ -12,21 +12,21 @@ struct probe_parts;
 struct probed_code;
 
 /*
- * Where the calls begin that label samples, in the file that `reader` opens; the lists that are read there,
- * whose numbers are the places' cookies; and the functions' code, of which the caller sets the places' ids.
- * has_ends: also where the calls return, among the places' functions. Logs errors. 0 or a negative errno;
- * uprobe_places_done(), probe_lists_done() and free(ret_code->maybe) are for what is set, also then.
+ * Finds, in the file that `reader` opens, the entries of the probed functions; the lists of values to read
+ * there, whose numbers are the places' cookies; and the functions' code ranges (the caller sets the ids of
+ * their places). has_ends: also lists the functions' exits. Logs errors. 0 or a negative errno. The caller
+ * releases the results by uprobe_places_done(), probe_lists_done() and free(ret_code->maybe), even after errors.
  */
 int call_places_find(struct parsers *parsers, const struct uprobe_reader *reader,
 		     const struct probe_parts *parts, bool has_ends, struct uprobe_places *ret,
 		     struct probe_lists *ret_lists, struct probed_code *ret_code);
 
-/* Where they end. Offsets and cookies, those of the calls, are its own; the rest is borrowed. */
+/* The exits of probed functions. Owns the offsets and the cookies (those of the entries); borrows the rest. */
 struct call_ends {
 	struct uprobe_places places;
 };
 
-/* Of places with their ends. Logs errors. 0 or a negative errno; call_ends_done() also then. */
+/* `places` must list exits (has_ends). Logs errors. 0 or a negative errno; call call_ends_done() in either case. */
 int call_ends_find(const struct probe_parts *parts, const struct uprobe_places *places,
 		   struct call_ends *ret);
 void call_ends_done(struct call_ends *ends);

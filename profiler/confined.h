@@ -7,13 +7,13 @@
 struct names;
 
 /*
- * Has foreign files parsed by confined processes, as --sandbox asks for: by parsers and, if `names` is
- * not NULL, its binaries by namers, until names_set_reader() or names_free().
+ * Lets confined processes parse foreign files, as --sandbox demands: parsers, and namers for the binaries of `names`
+ * (NULL: none) until names_set_reader() or names_free().
  *
- * `helper` is the program for parsers_new(); NULL: there is none. *ret_parsers, for parsers_drop(), is
- * NULL where this process parses, which a warning says unless that was asked for.
- * If they are required, nothing is parsed by others; confined_check() waits to see whether they can be
- * had. Both return 0, or -EOPNOTSUPP, logged, if they are required and cannot.
+ * `helper` is the program for parsers_new(); NULL: there is none. *ret_parsers, for parsers_drop(), is NULL if this
+ * process has to parse; it warns of that unless mode asks for it. In mode REQUIRE, this process never parses, and
+ * confined_check() waits until it is known whether helpers start. Both return 0, or -EOPNOTSUPP, logged, if helpers
+ * are required but not available.
  */
 int confined_begin(enum sandbox_mode mode, const char *helper, struct names *names,
 		   struct parsers **ret_parsers);

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "kernel/permission.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "process/process.h"
@@ -15,12 +16,14 @@
 #include "profiler/fetch.h"
 #include "profiler/file_limit.h"
 #include "profiler/outputs.h"
+#include "profiler/profiler.h"
 #include "profiler/record.h"
 #include "profiler/running.h"
 #include "profiler/thread_set.h"
 #include "report/report.h"
 #include "samples/runtime_join.h"
 #include "samples/thread_snapshot.h"
+#include "samples/thread_tasks.h"
 
 /* How long to sample threads that never leave their CPU. */
 #define RUNNING_NS UINT64_C(100000000)
@@ -103,10 +106,10 @@ static int take_unmapped_again(struct dump *d, struct thread_snapshot *t)
 	err = thread_set_renew(&d->threads, t);
 	if (err < 0)
 		return err;
-	return thread_snapshot_take(t, t->snapshot, t->thread, THREAD_SNAPSHOT_TRIES);
+	return thread_snapshot_take(t, THREAD_SNAPSHOT_TRIES);
 }
 
-static int take_process(struct dump *d, const struct process *p)
+static int take_process(struct dump *d, struct process *p)
 {
 	struct thread_snapshot *t;
 	int err = thread_set_add(&d->threads, p, &t);
@@ -115,7 +118,7 @@ static int take_process(struct dump *d, const struct process *p)
 		return err;
 	err = thread_set_find(&d->threads, t);
 	if (err == 0)
-		err = thread_snapshot_take(t, t->snapshot, t->thread, THREAD_SNAPSHOT_TRIES);
+		err = thread_snapshot_take(t, THREAD_SNAPSHOT_TRIES);
 	if (err == 0)
 		err = take_unmapped_again(d, t);
 	if (err == -EPERM || err == -ENOSYS)
@@ -198,6 +201,17 @@ static int take_stacks(struct dump *d)
 	return err < 0 ? err : take_running(d);
 }
 
+/* After all stacks, which should be of one moment. */
+static int take_tasks(struct dump *d)
+{
+	uint64_t until = clock_now_ns() + PYTHON_TASKS_RUN_NS;
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < d->threads.n; i++)
+		err = thread_tasks_read(&d->threads.of[i], until);
+	return err;
+}
+
 /* Its memory is read at once: the process may not have run since. */
 static void join_runtime(struct dump *d, const struct thread_snapshot *t,
 			 const struct thread_stack *s, struct sample *sample)
@@ -210,20 +224,45 @@ static void join_runtime(struct dump *d, const struct thread_snapshot *t,
 			frame_locate(&frames[i], sample->time_ns);
 }
 
+static int add_sample(struct dump *d, const struct sample *sample)
+{
+	int err = 0;
+
+	d->totals.samples++;
+	d->totals.events++;
+	d->totals.outcomes[sample->outcome]++;
+	for (size_t i = 0; err == 0 && i < d->outputs.n; i++)
+		err = report_add(d->outputs.reports[i], sample, &d->totals);
+	return err;
+}
+
 static int report_stack(struct dump *d, const struct thread_snapshot *t,
 			const struct thread_stack *s)
 {
 	struct sample sample;
-	int err = 0;
 
 	thread_snapshot_sample(t, s, clock_now_ns(), d->frames, &sample);
 	join_runtime(d, t, s, &sample);
-	d->totals.samples++;
-	d->totals.events++;
-	d->totals.outcomes[s->outcome]++;
-	for (size_t i = 0; err == 0 && i < d->outputs.n; i++)
-		err = report_add(d->outputs.reports[i], &sample, &d->totals);
-	return err;
+	return add_sample(d, &sample);
+}
+
+static int report_task(struct dump *d, const struct thread_snapshot *t,
+		       const struct thread_stack *s, size_t number)
+{
+	_cleanup_(label_set_freep) struct label_set *labels = NULL;
+	struct sample sample;
+
+	thread_snapshot_describe(s, clock_now_ns(), d->frames, &sample);
+	sample.n_user =
+		task_stacks_frames(&s->tasks, number, d->threads.table, t->snapshot, d->frames);
+	for (size_t i = 0; i < sample.n_user; i++)
+		frame_locate(&d->frames[i], sample.time_ns);
+	if (task_stacks_label(&s->tasks, number, d->frames, sample.n_user, &labels) < 0)
+		return -ENOMEM;
+	sample.labels = labels;
+	sample.is_task = true;
+	sample.outcome = s->tasks.stacks[number].is_cut ? DP_DEPTH_LIMIT : DP_COMPLETE;
+	return add_sample(d, &sample);
 }
 
 static int report_process(struct dump *d, const struct thread_snapshot *t)
@@ -235,8 +274,39 @@ static int report_process(struct dump *d, const struct thread_snapshot *t)
 
 		if (s->state == THREAD_STILL || s->state == THREAD_ON_CPU)
 			err = report_stack(d, t, s);
+		for (size_t j = 0; err == 0 && j < s->tasks.n; j++)
+			err = report_task(d, t, s, j);
 	}
 	return err;
+}
+
+static void tell_missing_tasks(const struct thread_snapshot *t)
+{
+	static const char *const why[TASKS_N_RESULTS] = {
+		[TASKS_NO_PYTHON] = "no tasks: it runs no known CPython",
+		[TASKS_OLD_PYTHON] = "no tasks: they need CPython 3.14 or later",
+		[TASKS_NO_ASYNCIO] = "no tasks: asyncio is not loaded, or does not publish them",
+		[TASKS_NO_MORE] =
+			"of its tasks, only a part is shown: there are too many, or they took too long",
+		[TASKS_UNKNOWN] = "no tasks: its CPython publishes them in an unknown layout",
+		[TASKS_FAR] = "no tasks: CPython has too many threads to find it",
+		[TASKS_RAN] = "no tasks: it ran at each attempt",
+	};
+
+	if (why[t->tasks_result])
+		log_warning("process %d: %s", t->pid, why[t->tasks_result]);
+	for (size_t i = 0; i < t->n; i++) {
+		const struct task_stacks *tasks = &t->stacks[i].tasks;
+		const struct dp_thread *thread = &t->stacks[i].thread;
+
+		if (why[tasks->result])
+			log_warning("thread %u (%.16s): %s", thread->tid, thread->thread_name,
+				    why[tasks->result]);
+		else if (tasks->result == TASKS_PART)
+			log_warning("thread %u (%.16s): of its tasks, only a part is shown%s%s",
+				    thread->tid, thread->thread_name, tasks->err < 0 ? ": " : "",
+				    tasks->err < 0 ? strerror(-tasks->err) : "");
+	}
 }
 
 /* Lists threads without a stack and the reasons; last, because the list may fill a screen. */
@@ -262,6 +332,8 @@ static int take_and_report(struct dump *d)
 	struct names *names = d->profiled.names;
 	int err = take_stacks(d);
 
+	if (err == 0 && d->options->tasks && d->profiled.sides != DP_SIDES_KERNEL)
+		err = take_tasks(d);
 	if (err == 0)
 		err = open_report(d);
 	if (err == 0)
@@ -274,6 +346,8 @@ static int take_and_report(struct dump *d)
 	fetch_end(names);
 	for (size_t i = 0; err == 0 && i < d->threads.n; i++)
 		tell_missing(d, &d->threads.of[i]);
+	for (size_t i = 0; err == 0 && i < d->threads.n; i++)
+		tell_missing_tasks(&d->threads.of[i]);
 	if (err == -ENOMEM || err == -ENOSPC)
 		log_error("cannot take the stacks: %s", strerror(-err));
 	return err;
@@ -283,7 +357,7 @@ static int run(struct dump *d)
 {
 	const struct record_options *o = d->options;
 	int err = outputs_open(&d->outputs, o->outputs, o->n_outputs,
-			       target_pid(&o->profiler.target, 0));
+			       target_pid(&o->profiler.target, 0), -1);
 
 	file_limit_raise();
 	if (err == 0)

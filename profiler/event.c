@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "kernel/session.h"
+#include "profiler/label_probe.h"
+#include "profiler/profiler_options.h"
 
 static const struct event_source *const sources[] = {
 	&event_cpu,
@@ -177,6 +180,34 @@ void event_text_done(struct event_text *text)
 	value_forms_free(text->thrown, 1);
 	for (size_t i = 0; i < text->n_code; i++)
 		free(text->code[i].maybe);
+}
+
+/* CPUs' events come last, so that samples do not pile up before the reader starts. */
+static int attach_events(const struct event_means *means, const struct profiler_options *o,
+			 struct event_text *ret)
+{
+	int err = o->crashes ? session_sample_crashes(means->session) : 0;
+	size_t length;
+
+	if (err == 0)
+		err = o->event.source->attach(means, o, ret);
+	length = strlen(ret->how);
+	if (err == 0 && o->crashes)
+		snprintf(ret->how + length, sizeof(ret->how) - length,
+			 ", and when a signal ends a process");
+	return err;
+}
+
+int events_attach(const struct event_means *means, const struct profiler_options *o,
+		  struct event_text *ret, struct value_labels *ret_labels, struct spans *ret_spans)
+{
+	struct event_text probes = { 0 };
+	int err = label_probes_attach(means, o, &probes);
+
+	if (err == 0)
+		err = attach_events(means, o, ret);
+	label_probes_describe(o, &probes, ret, ret_labels, ret_spans);
+	return err;
 }
 
 /* Neighbours that are sampled in the same way are explained together. */

@@ -18,6 +18,7 @@ struct profiler_options;
 struct parsers;
 struct process_table;
 struct session;
+struct spans;
 
 #define EVENT_TEXT_SIZE 512
 
@@ -34,12 +35,12 @@ struct event_text {
 	/* Of probes whose calls label samples (label_probe.h) */
 	struct probed_code code[DP_MAX_LABEL_PROBES];
 	size_t n_code;
-	char called[256]; /* what calls of the first one are called */
+	char called[256]; /* how reports name calls of the first one */
 };
 
 void event_text_done(struct event_text *text);
 
-/* What events are started with. */
+/* What attaching events needs. */
 struct event_means {
 	struct session *session;
 	struct parsers *parsers;               /* read files; NULL: this process does */
@@ -55,7 +56,7 @@ struct event_source {
 	const char *argument; /* its argument in messages: ":PATH:NAME"; NULL: it has none */
 	/* What a pattern as its argument selects: "functions"; NULL: it takes none */
 	const char *pattern;
-	bool has_commas;       /* in its argument, which then is the last of a list */
+	bool has_commas;       /* its argument may have commas, so it must be the last of a list */
 	const char *when;      /* when there is a sample, for the help; NULL: it has an option */
 	unsigned int programs; /* BPF programs that take its samples, an EVENT_BIT for each */
 	unsigned int levels;   /* the most walks in progress on a CPU (DP_CPU_LEVELS); 0: one */
@@ -76,9 +77,9 @@ struct event_source {
 	bool has_period;
 	bool is_several;         /* several of this source alone may be sampled at once */
 	enum tracer_kind tracer; /* of DP_EVENT_TRACE */
-	const char *counts;  /* the unit of its counts: "page_faults"; NULL: samples or events */
-	bool user_only;      /* never happens in the kernel */
-	bool has_exceptions; /* it is that C++ exceptions are thrown, wherever a runtime does so */
+	const char *counts;    /* the unit of its counts: "page_faults"; NULL: samples or events */
+	bool user_only;        /* never happens in the kernel */
+	bool has_exceptions;   /* it samples throws of exceptions in all runtimes */
 	unsigned int max_rate; /* samples per process and second if options do not say; 0: all */
 	const char *missing;   /* why a target may have no samples, after "which" */
 	/*
@@ -86,7 +87,7 @@ struct event_source {
 	 * colon. May be NULL if there is a colon before the argument.
 	 */
 	int (*check)(const struct event_source *source, const char *argument);
-	/* Says what is wrong with an argument that is not valid. NULL: only that it is not. */
+	/* Explains what is wrong with an invalid argument. NULL: messages only say that it is invalid. */
 	void (*explain)(const struct event_source *source, const char *argument,
 			char ret_why[EVENT_TEXT_SIZE]);
 	/* Do its samples have values, as the argument asks for? NULL: no */
@@ -98,7 +99,7 @@ struct event_source {
 	 * it takes none.
 	 */
 	int (*expand)(const char *argument, struct event_texts *ret, char ret_why[EVENT_TEXT_SIZE]);
-	/* Are two arguments the same but for how they are written? NULL: there is only one way. */
+	/* Are two arguments equal, perhaps in different spelling? NULL: there is only one spelling. */
 	bool (*is_same)(const char *a, const char *b);
 	/* Starts the event. Logs errors. 0 or a negative errno. */
 	int (*attach)(const struct event_means *means, const struct profiler_options *options,
@@ -142,7 +143,14 @@ extern const struct event_source event_raw_tracepoint;
 extern const struct event_source event_fentry;
 extern const struct event_source event_kprobe;
 
-/* Do its samples stand for as many events as the kernel has counted for each? */
+/*
+ * Attaches all that is sampled: probes that label samples (label_probe.h), crashes, the events. *ret_labels
+ * and *ret_spans refer to *ret. Logs errors. 0 or a negative errno.
+ */
+int events_attach(const struct event_means *means, const struct profiler_options *options,
+		  struct event_text *ret, struct value_labels *ret_labels, struct spans *ret_spans);
+
+/* Does each of its samples stand for the number of events that the kernel has counted for it? */
 bool event_has_periods(const struct event *event, unsigned int period);
 
 /*
@@ -151,12 +159,12 @@ bool event_has_periods(const struct event *event, unsigned int period);
  */
 int event_parse(const char *text, struct event *ret);
 
-/* May what follows a comma belong to the event that the text begins with? */
+/* Can the argument of the event that the text begins with contain commas? */
 bool event_has_commas(const char *text);
 /* The first comma in a list of events that is not between parentheses; NULL: there is none. */
 char *event_find_comma(char *text);
 
-/* Are they the same but for how they are written? */
+/* Are they equal, perhaps in different spelling? */
 bool event_is_same(const struct event *a, const struct event *b);
 
 /* May they be sampled at once? */

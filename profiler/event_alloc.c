@@ -2,7 +2,7 @@
 /* Memory that is allocated, and what is still held at the end. */
 #include "kernel/session.h"
 #include "profiler/event.h"
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 
 static int attach(const struct event_means *means, const struct profiler_options *o,
 		  struct event_text *ret)

@@ -10,7 +10,7 @@
 #include "base/array.h"
 #include "kernel/session.h"
 #include "profiler/event.h"
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 
 #define AT_RATE "-F times a second"
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* C++ exceptions, where they are thrown. */
+/* Exceptions of C++ and Python, where they are thrown, and of Java, where they are made. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "kernel/exception_lists.h"
 #include "kernel/session.h"
 #include "limits/limits.h"
@@ -54,6 +55,8 @@ static int set_messages(struct value_form *form)
 static int make_forms(struct value_forms *forms)
 {
 	static const struct enumerator unknown = { 0, "<unknown>" };
+	static const struct enumerator languages[] = { { EXCEPTION_IS_PYTHON, "python" },
+						       { EXCEPTION_IS_JAVA, LABEL_LANGUAGE_JAVA } };
 	struct value_form *of = forms->of;
 	int err;
 
@@ -66,7 +69,12 @@ static int make_forms(struct value_forms *forms)
 	of[EXCEPTION_RETHROWN] = (struct value_form){
 		.name = "exception.rethrown", .type = VALUE_BOOL, .unit = "", .zero_is_none = true
 	};
+	of[EXCEPTION_LANGUAGE] = (struct value_form){
+		.name = LABEL_EXCEPTION_LANGUAGE, .type = VALUE_U8, .unit = "", .zero_is_none = true
+	};
 	err = set_names(&of[EXCEPTION_TYPE], &unknown, 1);
+	if (err == 0)
+		err = set_names(&of[EXCEPTION_LANGUAGE], languages, ARRAY_SIZE(languages));
 	return err < 0 ? err : set_messages(&of[EXCEPTION_MESSAGE]);
 }
 
@@ -77,8 +85,8 @@ static int attach(const struct event_means *means, const struct profiler_options
 
 	(void)o;
 	snprintf(ret->name, sizeof(ret->name), "exceptions");
-	snprintf(ret->how, sizeof(ret->how), "at each C++ exception that is thrown");
-	/* The places of all C++ runtimes have the same values. */
+	snprintf(ret->how, sizeof(ret->how), "at each exception that is thrown");
+	/* The places of all runtimes have the same values. */
 	ret->thrown = calloc(1, sizeof(*ret->thrown));
 	if (ret->thrown)
 		err = make_forms(ret->thrown);
@@ -95,7 +103,7 @@ const struct event_source event_exceptions = {
 	.user_only = true,
 	.has_exceptions = true,
 	.max_rate = EXCEPTIONS_MAX_RATE,
-	.missing = "threw no C++ exceptions that can be seen",
+	.missing = "threw no exceptions that can be seen",
 	.has_values = has_values,
 	.attach = attach,
 };

@@ -12,7 +12,7 @@
 #include "log/log.h"
 #include "profiler/event.h"
 #include "profiler/probe_lists.h"
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 #include "profiler/trace_parts.h"
 #include "profiler/trace_values.h"
 
@@ -37,7 +37,7 @@ static void explain(const struct event_source *source, const char *argument,
 	_cleanup_(trace_parts_done) struct trace_parts parts;
 
 	if (trace_parts_split(argument, source->tracer, &parts, ret_why) == 0)
-		snprintf(ret_why, EVENT_TEXT_SIZE, "there must be no glob here");
+		snprintf(ret_why, EVENT_TEXT_SIZE, "no glob here");
 }
 
 static bool has_values(const struct event_source *source, const char *argument)
@@ -64,7 +64,7 @@ static int add_matches(const char *argument, const struct tracefs_list *found,
 	int err = 0;
 
 	if (found->n == 0 || found->n > EVENT_MAX) {
-		snprintf(why, EVENT_TEXT_SIZE, "it matches %zu tracepoints; there must be 1 to %d",
+		snprintf(why, EVENT_TEXT_SIZE, "it matches %zu tracepoints; 1 to %d are allowed",
 			 found->n, EVENT_MAX);
 		return -EINVAL;
 	}
@@ -125,6 +125,8 @@ static int find_record(const struct session *session, const struct trace_parts *
 		if (err < 0)
 			log_error("cannot look up the parameters of %s: %s", parts->name,
 				  strerror(-err));
+		if (session->tracer.kind == TRACER_KPROBE)
+			trace_record_use_registers(ret);
 		return err;
 	}
 }
@@ -158,13 +160,35 @@ static int check_fallback(const struct session *session, const struct trace_part
 	return session->tracer.tracefs;
 }
 
-static int set_values(struct session *session, const struct probe_lists *lists, const char *value)
+/* Of several numbers, each is that of some event, and each of several events has one at most. */
+static int check_numbers(const struct probe_lists *lists, const struct profiler_options *o)
 {
-	if (value && !probe_lists_have_number(lists, value)) {
-		log_error("--value %s: -e reads no number of that name", value);
-		return -EINVAL;
+	for (size_t i = 0; i < o->n_numbers; i++)
+		if (!probe_lists_have_number(lists, o->numbers[i].name, true)) {
+			log_error("--value %s: -e reads no number of that name",
+				  o->numbers[i].name);
+			return -EINVAL;
+		}
+	for (size_t i = 0; i < lists->n && lists->n > 1; i++) {
+		size_t n = 0;
+
+		for (size_t j = 0; j < lists->forms[i].n; j++)
+			n += own_number_find(o->numbers, o->n_numbers, &lists->forms[i].of[j]) !=
+			     NULL;
+		if (n > 1 || (profiler_n_events(o) == 1 && o->n_numbers > 1)) {
+			log_error("--value: only one number of an event can be added up");
+			return -EINVAL;
+		}
 	}
-	return session_set_arguments(session, lists->lists, lists->n);
+	return 0;
+}
+
+static int set_values(struct session *session, const struct probe_lists *lists,
+		      const struct profiler_options *o)
+{
+	int err = check_numbers(lists, o);
+
+	return err < 0 ? err : session_set_arguments(session, lists->lists, lists->n);
 }
 
 /* The events of a run, by their numbers. */
@@ -220,8 +244,8 @@ static int begin_lists(size_t n, struct probe_lists *ret)
 }
 
 /* A list for each event, by its number, if one has values. */
-static int keep_lists(struct session *session, const struct traces *t, const char *value,
-		      struct event_text *ret)
+static int keep_lists(struct session *session, const struct traces *t,
+		      const struct profiler_options *o, struct event_text *ret)
 {
 	_cleanup_(probe_lists_done) struct probe_lists lists = { 0 };
 	bool have_values = false;
@@ -235,7 +259,7 @@ static int keep_lists(struct session *session, const struct traces *t, const cha
 	for (size_t i = 0; err == 0 && i < t->n; i++)
 		arguments_describe(&t->parts[i].arguments, &lists.lists[i], &lists.forms[i]);
 	if (err == 0)
-		err = set_values(session, &lists, value);
+		err = set_values(session, &lists, o);
 	if (err < 0)
 		return err;
 	ret->n_lists = lists.n;
@@ -243,10 +267,10 @@ static int keep_lists(struct session *session, const struct traces *t, const cha
 	return 0;
 }
 
-static int start(struct session *session, const struct traces *t, const char *value,
+static int start(struct session *session, const struct traces *t, const struct profiler_options *o,
 		 struct event_text *ret)
 {
-	int err = keep_lists(session, t, value, ret);
+	int err = keep_lists(session, t, o, ret);
 
 	for (size_t i = 0; err == 0 && i < t->n; i++) {
 		const struct tracer_place place = { t->parts[i].system, t->parts[i].name };
@@ -295,7 +319,7 @@ static int attach(const struct event_means *means, const struct profiler_options
 	for (size_t i = 0; err == 0 && i < t.n; i++)
 		err = place_values(session, &t.parts[i], o);
 	if (err == 0)
-		err = start(session, &t, o->value, ret);
+		err = start(session, &t, o, ret);
 	if (err == 0)
 		describe(o, &t, ret);
 	return err;
@@ -316,7 +340,7 @@ static int attach_wakeups(const struct event_means *means, const struct profiler
 	*ret = (struct event_text){ .name = "wakeups", .how = "at each wake-up of a thread" };
 	if (err == 0)
 		err = place_values(means->session, &t.parts[0], o);
-	return err < 0 ? err : start(means->session, &t, o->value, ret);
+	return err < 0 ? err : start(means->session, &t, o, ret);
 }
 
 #define COMMON                                                                                     \
@@ -354,10 +378,11 @@ const struct event_source event_fentry = {
 
 const struct event_source event_kprobe = {
 	.name = "kprobe",
-	.argument = ":FUNCTION[+N]",
+	.argument = ":FUNCTION[+N][(VALUES)]",
 	.when = "each call of a function of the kernel",
 	.tracer = TRACER_KPROBE,
 	.is_several = true,
+	.has_values = has_values,
 	COMMON,
 };
 

@@ -16,7 +16,7 @@
 #include "profiler/probe_lists.h"
 #include "profiler/probe_parts.h"
 #include "profiler/probe_places.h"
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 
 static enum probe_kind kind_of(const struct event_source *source)
 {
@@ -63,15 +63,17 @@ static bool has_times(const struct event_source *source, const char *argument)
 }
 
 /* Tells the kernel what to read, and the reports how to write it. */
-static int set_values(struct session *session, struct probe_lists *lists, const char *value,
-		      struct event_text *ret)
+static int set_values(struct session *session, struct probe_lists *lists,
+		      const struct profiler_options *o, struct event_text *ret)
 {
 	int err;
 
-	if (value && !probe_lists_have_number(lists, value)) {
-		log_error("--value %s: -e reads no integer of that name", value);
-		return -EINVAL;
-	}
+	for (size_t i = 0; i < o->n_numbers; i++)
+		if (!probe_lists_have_number(lists, o->numbers[i].name, false)) {
+			log_error("--value %s: -e reads no integer of that name",
+				  o->numbers[i].name);
+			return -EINVAL;
+		}
 	err = session_set_arguments(session, lists->lists, lists->n);
 	if (err < 0)
 		return err;
@@ -119,6 +121,8 @@ static int find(const struct event_means *means, const struct target *target,
 		return -ENOMEM;
 	if (files.n == 0)
 		err = find_in(means->parsers, &by_path, parts, f);
+	if (err == 0 && files.n == 0)
+		library_files_say_others(means->processes, &f->of[0]);
 	for (size_t i = 0; err == 0 && i < files.n; i++) {
 		const struct library_reader of_file = { &by_path, means->parsers, &files.of[i] };
 		const struct uprobe_reader reader = library_reader_of(&of_file);
@@ -131,9 +135,9 @@ static int find(const struct event_means *means, const struct target *target,
 }
 
 static int start(struct session *session, const struct probe_parts *parts, struct found *f,
-		 const char *value, struct event_text *ret)
+		 const struct profiler_options *o, struct event_text *ret)
 {
-	int err = f->lists.n > 0 ? set_values(session, &f->lists, value, ret) : 0;
+	int err = f->lists.n > 0 ? set_values(session, &f->lists, o, ret) : 0;
 
 	for (size_t i = 0; err == 0 && i < f->n; i++) {
 		if (arguments_have_time(&parts->arguments))
@@ -175,7 +179,7 @@ static int attach(const struct event_means *means, const struct profiler_options
 	if (err == 0)
 		err = find(means, &o->target, &parts, &found);
 	if (err == 0)
-		err = start(means->session, &parts, &found, o->value, ret);
+		err = start(means->session, &parts, &found, o, ret);
 	if (err == 0)
 		describe(&parts, o->event.source->name, &found, ret);
 	return err;
@@ -183,8 +187,8 @@ static int attach(const struct event_means *means, const struct profiler_options
 
 #define COMMON                                                                                     \
 	.has_commas = true, .programs = EVENT_BIT(DP_EVENT_UPROBE), .levels = DP_UPROBE_LEVELS,    \
-	.user_only = true, .missing = "did not run, or not long enough", .check = check,           \
-	.explain = explain, .has_values = has_values, .has_times = has_times, .attach = attach
+	.user_only = true, .missing = "did not hit it", .check = check, .explain = explain,        \
+	.has_values = has_values, .has_times = has_times, .attach = attach
 
 const struct event_source event_uprobe = {
 	.name = "uprobe",

@@ -16,13 +16,13 @@ void fetch_begin(struct names *names);
 void fetch_end(struct names *names);
 
 /*
- * For who samples without end, in place of both, before any name is looked up: files are fetched meanwhile
- * (symbols/debug_queue.h), at the budget's cost. 0 or a negative errno.
+ * Replaces both for continuous profiling: to be called before any name is looked up. Files are fetched in the
+ * background (symbols/debug_queue.h), and that counts against the budget. 0 or a negative errno.
  */
 int fetch_begin_meanwhile(struct names *names, struct cpu_budget *budget,
 			  struct debug_queue_counts *counts);
 
-/* What was said of the servers so far. */
+/* What has been logged about the servers so far. */
 struct fetch_said {
 	bool cannot, fails;
 	int file_err;

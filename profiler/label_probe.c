@@ -2,6 +2,7 @@
 #include "profiler/label_probe.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "kernel/session.h"
+#include "kernel/span_counts.h"
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
 #include "profiler/call_places.h"
@@ -17,7 +19,7 @@
 #include "profiler/probe_file.h"
 #include "profiler/probe_lists.h"
 #include "profiler/probe_parts.h"
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 #include "samples/spans.h"
 
 #define LABEL PROBE_LABEL ":"
@@ -99,10 +101,10 @@ int label_probe_check_parts(const struct probe_parts *parts, bool is_span,
 			    char ret_why[ARGUMENTS_WHY_SIZE])
 {
 	if (!is_span && parts->arguments.n == 0)
-		return fail(ret_why, "there must be values: NAME(x=arg1)");
+		return fail(ret_why, "values are missing: NAME(x=arg1)");
 	for (size_t i = 0; is_span && i < parts->arguments.n; i++)
 		if (strcmp(parts->arguments.of[i].form.name, SPANS_LABEL) == 0)
-			return fail(ret_why, "the name " SPANS_LABEL " is taken: it is the call's");
+			return fail(ret_why, "the name " SPANS_LABEL " is reserved for the call");
 	if (parts->has_offset)
 		return fail(ret_why, "calls are of functions, not of FUNCTION+N");
 	return parts->is_line ? fail(ret_why, "calls are of functions, not of a line") : 0;
@@ -228,11 +230,15 @@ static int find_calls(const struct event_means *means, const struct library_file
 	const struct library_reader of_file = { &by_path, means->parsers, &files->of[0] };
 	struct uprobe_reader reader = files->n > 0 ? library_reader_of(&of_file) : by_path;
 	struct probe_parts parts = f->probe.parts;
+	int err;
 
 	if (files->n > 0)
 		parts.path = files->of[0].path;
-	return call_places_find(means->parsers, &reader, &parts, f->probe.is_span, &f->places,
-				&f->lists, ret_code);
+	err = call_places_find(means->parsers, &reader, &parts, f->probe.is_span, &f->places,
+			       &f->lists, ret_code);
+	if (err == 0 && files->n == 0)
+		library_files_say_others(means->processes, &f->places);
+	return err;
 }
 
 static int find(const struct event_means *means, const struct profiler_options *o, const char *text,
@@ -272,8 +278,8 @@ static int check_functions(const struct all *all, const struct event_text *text)
 	if (all->n_places + f->places.n <= DP_MAX_SPAN_PLACES)
 		return 0;
 	log_error(
-		"--probe: calls of at most %d functions can label samples, of all probes; with %s, "
-		"they are %zu",
+		"--probe: all probes together can label samples by calls of at most %d functions; with %s "
+		"they would be %zu",
 		DP_MAX_SPAN_PLACES, f->probe.parts.name, all->n_places + f->places.n);
 	return -E2BIG;
 }
@@ -324,12 +330,15 @@ static int find_all(const struct event_means *means, const struct profiler_optio
 	return err;
 }
 
-static int attach_probes(const struct event_means *means, const struct profiler_options *o,
-			 struct event_text *ret)
+int label_probes_attach(const struct event_means *means, const struct profiler_options *o,
+			struct event_text *ret)
 {
 	_cleanup_(all_done) struct all all = { 0 };
-	int err = find_all(means, o, &all, ret);
+	int err = 0;
 
+	if (o->n_label_probes == 0)
+		return 0;
+	err = find_all(means, o, &all, ret);
 	if (err == 0)
 		err = session_set_arguments(means->session, all.lists, all.n_lists);
 	for (size_t i = 0; err == 0 && i < all.n; i++) {
@@ -358,49 +367,41 @@ static void set_spans(const struct profiler_options *o, const struct event_text 
 	ret->times.min_ns = ret->min_ns;
 }
 
-/* The events. CPUs' come last, so that samples do not pile up before the reader starts. */
-static int attach_events(const struct event_means *means, const struct profiler_options *o,
-			 struct event_text *ret)
+void label_probes_describe(const struct profiler_options *o, const struct event_text *probes,
+			   struct event_text *ret, struct value_labels *ret_labels,
+			   struct spans *ret_spans)
 {
-	int err = o->crashes ? session_sample_crashes(means->session) : 0;
-	size_t length;
-
-	if (err == 0)
-		err = o->event.source->attach(means, o, ret);
-	length = strlen(ret->how);
-	if (err == 0 && o->crashes)
-		snprintf(ret->how + length, sizeof(ret->how) - length,
-			 ", and when a signal ends a process");
-	return err;
-}
-
-int label_probe_attach(const struct event_means *means, const struct profiler_options *o,
-		       struct event_text *ret, struct value_labels *ret_labels,
-		       struct spans *ret_spans)
-{
-	struct event_text probe = { 0 };
 	uint64_t min_ns;
-	int err = 0;
 
-	if (o->n_label_probes > 0)
-		err = attach_probes(means, o, &probe);
-	if (err == 0)
-		err = attach_events(means, o, ret);
 	if (o->n_label_probes > 0) {
-		memcpy(ret->code, probe.code, sizeof(ret->code));
-		ret->n_code = probe.n_code;
-		ret->lists = probe.lists;
-		ret->n_lists = probe.n_lists;
-		memcpy(ret->called, probe.called, sizeof(ret->called));
+		memcpy(ret->code, probes->code, sizeof(ret->code));
+		ret->n_code = probes->n_code;
+		ret->lists = probes->lists;
+		ret->n_lists = probes->n_lists;
+		memcpy(ret->called, probes->called, sizeof(ret->called));
 	}
-	value_labels_init(ret_labels, ret->lists, ret->n_lists, o->value);
+	value_labels_init(ret_labels, ret->lists, ret->n_lists);
+	ret_labels->numbers = o->numbers;
+	/* Further ones of an event are labels, too. */
+	ret_labels->n_numbers = profiler_n_events(o) > 1 || o->n_numbers == 0 ? o->n_numbers : 1;
 	ret_labels->thrown = ret->thrown;
 	ret_labels->code = ret->n_code > 0 ? ret->code : NULL;
 	ret_labels->n_code = ret->n_code;
 	ret_labels->are_of_spans = label_probe_is_span(o->label_probes[0], &min_ns);
 	if (ret_labels->are_of_spans)
 		set_spans(o, ret, ret_labels, ret_spans);
-	return err;
+}
+
+void label_probe_say_forgotten(const struct session *session)
+{
+	struct span_counts n;
+
+	if (span_counts_forgotten(session, &n) < 0 || n.n_threads + n.n_processes == 0)
+		return;
+	log_info(
+		"calls of %" PRIu64 " threads and %" PRIu64
+		" processes were forgotten for lack of room: their labels are missing or <unknown>",
+		n.n_threads, n.n_processes);
 }
 
 void label_probe_count(const struct session *session, struct spans *spans, struct totals *totals)

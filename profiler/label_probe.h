@@ -14,15 +14,14 @@ struct spans;
 struct totals;
 
 /*
- * A probe whose values label the samples that are taken while its call is on the stack:
- * `label:PATH:NAME(VALUES)`; or `span:PATH:NAME[(VALUES)] [min=TIME]`, with which only samples count that are
- * taken during calls of at least that time.
+ * A probe whose values label samples taken during its calls: `label:PATH:NAME(VALUES)`; or
+ * `span:PATH:NAME[(VALUES)] [min=TIME]`, which keeps only samples taken during calls of at least that time.
  */
 
 /* 0, or -EINVAL, and what is wrong. */
 int label_probe_check(const char *text, char ret_why[ARGUMENTS_WHY_SIZE]);
 
-/* The same of two that are valid, together. */
+/* The same for two valid ones: whether they can be used together. */
 int label_probe_check_both(const char *a, const char *b, char ret_why[ARGUMENTS_WHY_SIZE]);
 
 /* The same of one whose parts are known. */
@@ -31,19 +30,24 @@ int label_probe_check_parts(const struct probe_parts *parts, bool is_span,
 /* Takes ` min=TIME` from the end of a span's text; without one, it is 0. 0, or -EINVAL, and what is wrong. */
 int label_probe_take_min(char *text, uint64_t *ret_ns, char ret_why[ARGUMENTS_WHY_SIZE]);
 
-/* Is it one for calls of at least *ret_min_ns? text: one that has been checked, or NULL. */
+/* Is it a span, and of what minimum? text: a valid one, or NULL. */
 bool label_probe_is_span(const char *text, uint64_t *ret_min_ns);
 
+/* Attaches options->label_probes, if there are any. Logs errors. 0 or a negative errno. */
+int label_probes_attach(const struct event_means *means, const struct profiler_options *options,
+			struct event_text *ret);
 /*
- * Attaches options->label_probes, if there are any, and then the event. Sets how the values of both are
- * written, and which samples count; *ret_labels and *ret_spans refer to *ret. Logs errors. 0 or a negative
- * errno.
+ * Moves the description of these probes to that of the event, *ret. Sets how the values of both are written, and
+ * which samples count; *ret_labels and *ret_spans refer to *ret.
  */
-int label_probe_attach(const struct event_means *means, const struct profiler_options *options,
-		       struct event_text *ret, struct value_labels *ret_labels,
-		       struct spans *ret_spans);
+void label_probes_describe(const struct profiler_options *options, const struct event_text *probes,
+			   struct event_text *ret, struct value_labels *ret_labels,
+			   struct spans *ret_spans);
 
 /* With such a probe, when all samples are reported: adds the kernel's count of its calls to the totals. */
 void label_probe_count(const struct session *session, struct spans *spans, struct totals *totals);
+
+/* With any such probes: logs how many calls the kernel had no room for. */
+void label_probe_say_forgotten(const struct session *session);
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include "base/cleanup.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "symbols/debug_library.h"
 
 static _Noreturn void child_run(char **argv, const sigset_t *mask, const struct sigaction *on_child,
 				int go, int failed)
@@ -29,6 +31,7 @@ static _Noreturn void child_run(char **argv, const sigset_t *mask, const struct 
 	sigaction(SIGCHLD, on_child, NULL);
 	if (mask)
 		sigprocmask(SIG_SETMASK, mask, NULL);
+	debug_library_unbind();
 	execvp(argv[0], argv);
 	err = errno;
 	if (write(failed, &err, sizeof(err)) < 0)
@@ -45,7 +48,7 @@ int launch_start(char **argv, const sigset_t *mask, struct launch *ret)
 	pid_t pid;
 
 	*ret = (struct launch){ .go = -1, .failed = -1 };
-	if (pipe2(go, O_CLOEXEC) < 0)
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) < 0)
 		return -errno;
 	if (pipe2(failed, O_CLOEXEC) < 0) {
 		int err = -errno;
@@ -84,7 +87,8 @@ int launch_go(struct launch *l)
 	_cleanup_close_ int failed = steal_fd(&l->failed);
 	int err;
 
-	if (write(go, "", 1) != 1)
+	/* Its only reader is the child: a pipe would raise SIGPIPE if that has been killed. */
+	if (send(go, "", 1, MSG_NOSIGNAL) != 1)
 		return -errno;
 	/* A successful exec closes the pipe, with nothing written. */
 	if (read(failed, &err, sizeof(err)) != sizeof(err))

@@ -17,9 +17,9 @@ struct launch {
 	int go;           /* a byte written here makes the child exec */
 	int failed;       /* the child writes the errno of a failed exec here */
 	uint64_t told_ns; /* when launch_end() told it to end; 0: it was not */
-	bool is_refused;  /* it may not be sent signals */
-	bool is_killed;   /* it did not, and got SIGKILL */
-	bool has_died;    /* of one of these signals */
+	bool is_refused;  /* we may not send it signals */
+	bool is_killed;   /* it did not end, and got SIGKILL */
+	bool has_died;    /* from one of these signals */
 };
 
 /*
@@ -30,7 +30,7 @@ int launch_start(char **argv, const sigset_t *mask, struct launch *ret);
 
 /*
  * Lets the child exec. Returns 0, or the negative errno of exec. The child then exits like a shell:
- * 127 if the command does not exist, else 126.
+ * 127 if the command does not exist, else 126. -EPIPE: it has ended before.
  */
 int launch_go(struct launch *launch);
 

@@ -14,7 +14,7 @@
 #include "elf/loader.h"
 #include "kernel/exception_places.h"
 #include "log/log.h"
-#include "process/process.h"
+#include "process/process_table.h"
 #include "process/target.h"
 #include "profiler/probe_catalog.h"
 #include "profiler/probe_file.h"
@@ -154,6 +154,53 @@ void library_files_done(struct library_files *files)
 		if (file->fd >= 0)
 			close(file->fd);
 	}
+}
+
+struct others {
+	const char *path;
+	struct exception_places at; /* the file that is probed */
+	bool is_other;              /* has this process another one there? */
+};
+
+static void look_at_path(void *arg, struct mapping *mapping)
+{
+	struct others *o = arg;
+	const struct module *module = mapping->binary ? mapping->binary->module : NULL;
+	struct exception_places at;
+	struct stat st;
+
+	if (o->is_other || mapping->died != TIME_NEVER || !module || module->fd < 0 ||
+	    strcmp(module->path, o->path) != 0 || file_stat(module->fd, &st) < 0)
+		return;
+	exception_places_init(&at, module->fd, &st);
+	o->is_other = !exception_places_share_file(&at, &o->at);
+}
+
+void library_files_say_others(const struct process_table *processes,
+			      const struct uprobe_places *places)
+{
+	_cleanup_free_ char *path = realpath(places->path, NULL);
+	struct others others = { .path = path };
+	struct process *p, *next;
+	pid_t first = 0;
+	size_t n = 0;
+
+	/* Below /proc, the user has chosen a process's file already. */
+	if (!path || !processes || processes->no_binaries ||
+	    strncmp(places->path, "/proc/", strlen("/proc/")) == 0)
+		return;
+	exception_places_init(&others.at, places->fd, &places->file);
+	HASH_ITER(hh, processes->processes, p, next) {
+		others.is_other = false;
+		history_each(&p->mappings, look_at_path, &others);
+		if (others.is_other && n++ == 0)
+			first = p->pid;
+	}
+	if (n == 0)
+		return;
+	log_warning("process %d%s another file at %s, which is not probed", (int)first,
+		    n > 1 ? " and others have" : " has", path);
+	log_detail("try:  /proc/%d/root%s, if it is a container's", (int)first, path);
 }
 
 static int open_file(void *arg, const char *path)

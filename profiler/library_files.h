@@ -35,6 +35,10 @@ int library_files_find(const struct process_table *processes, const struct targe
 		       const char *path, struct library_files *ret);
 void library_files_done(struct library_files *files);
 
+/* Warns of processes that have another file at a probe's path, such as those of containers: it has no probe. */
+void library_files_say_others(const struct process_table *processes,
+			      const struct uprobe_places *places);
+
 /* Opens this file, whatever the path, for its user. It explains errors as another reader does. */
 struct library_reader {
 	const struct uprobe_reader *base;

@@ -5,15 +5,13 @@
 #include <string.h>
 
 #include "profiler/label_probe.h"
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 
-/* Up to this rate, */
+/* At this rate or below, records may be gathered. */
 #define FEW_HZ 199
-/*
- * and at the longest, less than the life of a program that is made, run and deleted: after 5 ms the file
- * of one that a compiler test runs is gone. The share of the time from one sample of a CPU to the next:
- */
+/* The longest wait: after 5 ms the file of a short-lived test program may be deleted. */
 #define MAX_GATHER_NS UINT64_C(3000000)
+/* The wait is 1/15 of the sampling period. */
 #define GATHER_SHARE 15
 
 static unsigned int max(unsigned int a, unsigned int b)
@@ -78,9 +76,7 @@ struct needs needs_of(const struct profiler_options *o)
 			     .user_only = true,
 			     .has_several = n > 1,
 			     .label_probes = (unsigned int)o->n_label_probes },
-		.counts = n > 1    ? NULL :
-			  o->value ? o->value :
-				     o->event.source->counts,
+		.counts = n > 1 ? NULL : o->event.source->counts,
 	};
 
 	needs.session.alloc_interval = o->alloc_interval;
@@ -142,5 +138,7 @@ struct session_options needs_session_options(const struct needs *needs,
 		.no_runtimes = o->native_frames == NATIVE_FRAMES_ONLY,
 		.table_memory = o->table_memory,
 		.btf = o->btf,
+		.is_interrupted = o->is_interrupted,
+		.interrupt_arg = o->interrupt_arg,
 	};
 }

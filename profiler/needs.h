@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernel/session.h"
+#include "kernel/session_options.h"
 
 struct profiler_options;
 
@@ -30,8 +30,8 @@ struct needs needs_of(const struct profiler_options *options);
 bool needs_are_few(const struct needs *needs);
 
 /*
- * How long the records of what processes do may wait, to be handled with those that follow, in ns; 0:
- * not at all. Only so few samples may meet a process whose records wait, as these take more.
+ * How long process records may wait, in ns, to be handled in a batch; 0: not at all. This is for low sampling rates,
+ * because a sample of a process whose records still wait costs more.
  */
 uint64_t needs_gather_ns(const struct needs *needs);
 

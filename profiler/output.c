@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,6 +13,8 @@
 #include "base/cleanup.h"
 
 #define MODE 0600
+/* How often it is looked whether a pipe has a reader. */
+#define READER_LOOK_MS 20
 
 /* A number in a variable that sudo sets for root. False: there is none. */
 static bool read_sudo(const char *name, unsigned int *ret)
@@ -98,32 +101,57 @@ static int replace(const char *path, const struct stat *old, char **ret_beside)
 	return fd == -EACCES ? -EOWNERDEAD : fd;
 }
 
-/* Follows a link, which may lead nowhere yet. */
-static int open_link(const char *path)
+/* Waits for a pipe's reader. */
+static int open_pipe(const char *path, int end)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	struct pollfd ended = { .fd = end, .events = POLLIN };
+	int fd;
 
-	if (fd < 0 && errno == ENOENT) {
-		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, MODE);
-		if (fd >= 0)
-			give_to_caller(fd);
-	}
+	while ((fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK)) < 0 && errno == ENXIO)
+		if (poll(&ended, 1, READER_LOOK_MS) > 0)
+			return -ECANCELED;
+	if (fd < 0)
+		return -errno;
+	(void)fcntl(fd, F_SETFL, O_WRONLY);
+	return fd;
+}
+
+static int open_what_is_there(const char *path, int end)
+{
+	struct stat st;
+	int fd;
+
+	if (stat(path, &st) == 0 && S_ISFIFO(st.st_mode))
+		return open_pipe(path, end);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
+}
+
+/* Follows a link, which may lead nowhere yet. */
+static int open_link(const char *path, int end)
+{
+	int fd = open_what_is_there(path, end);
+
+	if (fd != -ENOENT)
+		return fd;
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, MODE);
+	if (fd < 0)
+		return -errno;
+	give_to_caller(fd);
+	return fd;
 }
 
 /* Opens the file at `place`, which cannot be exchanged for another one meanwhile. */
-static int open_place(int place)
+static int open_place(int place, int end)
 {
 	char link[32];
-	int fd;
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
-	fd = open(link, O_WRONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return open_what_is_there(link, end);
 }
 
 /* Opens what is there. *ret_beside: the name of a new file that is to take its place. */
-static int open_existing(const char *path, char **ret_beside)
+static int open_existing(const char *path, int end, char **ret_beside)
 {
 	_cleanup_close_ int place = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
@@ -134,7 +162,7 @@ static int open_existing(const char *path, char **ret_beside)
 		return replace(path, &st, ret_beside);
 	if ((S_ISLNK(st.st_mode) || S_ISFIFO(st.st_mode)) && !is_trusted(&st))
 		return -EOWNERDEAD;
-	return S_ISLNK(st.st_mode) ? open_link(path) : open_place(place);
+	return S_ISLNK(st.st_mode) ? open_link(path, end) : open_place(place, end);
 }
 
 /* Never the same file as another output's, even if it is: nothing there is overwritten. */
@@ -151,7 +179,7 @@ static int open_stderr(const char *path, struct output *ret)
 	return fd < 0 ? -errno : -ENOMEM;
 }
 
-int output_open(const char *path, struct output *ret)
+int output_open(const char *path, int end, struct output *ret)
 {
 	struct output o = { .path = path, .made = true };
 	struct stat st = { 0 };
@@ -167,7 +195,7 @@ int output_open(const char *path, struct output *ret)
 	fd = make(path);
 	if (fd == -EEXIST) {
 		o.made = false;
-		fd = open_existing(path, &o.beside);
+		fd = open_existing(path, end, &o.beside);
 	}
 	if (fd < 0)
 		return fd;

@@ -31,17 +31,18 @@ struct output {
 	bool begun;
 };
 
-/* What this path leads to is written as it is, at the place where others write. */
+/* The file at this path is written in place, at the offset that it shares with other writers. */
 #define OUTPUT_STDERR "/dev/stderr"
 
 /*
- * Opens the file, or stdout if path is NULL. `path` must outlive the output. 0, -EOWNERDEAD for
- * another user's file that stays, or -errno.
+ * Opens the file, or stdout if path is NULL. `path` must outlive the output. Waits for a pipe's reader until
+ * `end` is readable (-1: without end). 0, -EOWNERDEAD for another user's file that stays, -ECANCELED if there
+ * is no reader, or -errno.
  */
-int output_open(const char *path, struct output *ret);
+int output_open(const char *path, int end, struct output *ret);
 /* Truncates or replaces the file before the first write. 0 or -errno. */
 int output_begin(struct output *output);
-/* Another process does that, and what closing it does besides. */
+/* Leaves that, and the removal of an unused file, to another process. */
 void output_leave(struct output *output);
 /*
  * Closes the file, and removes it if it was created here and stayed unused. -errno if writing

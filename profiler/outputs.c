@@ -2,6 +2,7 @@
 #include "profiler/outputs.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,7 +11,11 @@
 
 #include "base/cleanup.h"
 #include "log/log.h"
+#include "profiler/summary.h"
+#include "report/piped.h"
 #include "report/value.h"
+
+DEFINE_CLEANUP(struct piped *, piped_free)
 
 static bool is_stdout(const char *path)
 {
@@ -65,7 +70,7 @@ static int expand_path(const char *path, pid_t pid, char **ret)
 	return 0;
 }
 
-static int open_one(struct outputs *outputs, const char *path, pid_t pid)
+static int open_one(struct outputs *outputs, const char *path, pid_t pid, int end)
 {
 	char **expanded = &outputs->paths[outputs->n];
 	int err;
@@ -75,7 +80,12 @@ static int open_one(struct outputs *outputs, const char *path, pid_t pid)
 		if (err < 0)
 			return err;
 	}
-	err = output_open(*expanded, &outputs->files[outputs->n]);
+	err = output_open(*expanded, end, &outputs->files[outputs->n]);
+	if (err == -ECANCELED) {
+		summary_tell_interrupted();
+		free(*expanded);
+		return err;
+	}
 	if (err < 0) {
 		log_error("cannot write %s: %s", *expanded,
 			  err == -EOWNERDEAD ? "a file, link or pipe of another user is there" :
@@ -89,12 +99,17 @@ static int open_one(struct outputs *outputs, const char *path, pid_t pid)
 	return 0;
 }
 
-/* A regular file that reports are not to share. */
-static bool is_own(const struct output *output)
+static bool is_regular(const struct output *output)
 {
 	struct stat st;
 
-	return !output->is_shared && fstat(fileno(output->file), &st) == 0 && S_ISREG(st.st_mode);
+	return fstat(fileno(output->file), &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* A regular file that reports are not to share. */
+static bool is_own(const struct output *output)
+{
+	return !output->is_shared && is_regular(output);
 }
 
 /* Two paths may lead to the same file, and the reports would overwrite each other. */
@@ -113,7 +128,8 @@ static int check_distinct(const struct outputs *outputs)
 	return 0;
 }
 
-int outputs_open(struct outputs *ret, const struct output_request *requests, size_t n, pid_t pid)
+int outputs_open(struct outputs *ret, const struct output_request *requests, size_t n, pid_t pid,
+		 int end)
 {
 	int err = 0;
 
@@ -121,11 +137,12 @@ int outputs_open(struct outputs *ret, const struct output_request *requests, siz
 		.files = calloc(n, sizeof(*ret->files)),
 		.paths = calloc(n, sizeof(*ret->paths)),
 		.reports = calloc(n, sizeof(struct report *)),
+		.piped = calloc(n, sizeof(struct piped *)),
 	};
-	if (!ret->files || !ret->paths || !ret->reports)
+	if (!ret->files || !ret->paths || !ret->reports || !ret->piped)
 		return -ENOMEM;
 	for (size_t i = 0; err == 0 && i < n; i++)
-		err = open_one(ret, requests[i].path, pid);
+		err = open_one(ret, requests[i].path, pid, end);
 	return err == 0 ? check_distinct(ret) : err;
 }
 
@@ -133,7 +150,7 @@ static int check_format(const struct report_format *format, const struct report_
 {
 	if (!format->no_memory || !value_is_memory(context))
 		return 0;
-	log_error("%s cannot have allocations of memory", format->name);
+	log_error("%s cannot represent memory allocations", format->name);
 	log_detail("try:  --format text, pprof, jsonl or recording");
 	return -EOPNOTSUPP;
 }
@@ -157,6 +174,29 @@ int outputs_make_reports(struct outputs *outputs, const struct output_request *r
 	return err;
 }
 
+int outputs_await_readers(struct outputs *outputs, const struct names *names)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < outputs->n; i++) {
+		int fd = fileno(outputs->files[i].file);
+
+		if (!outputs->reports[i]->streams || !piped_may_block(fd))
+			continue;
+		err = piped_new(fd, names, &outputs->piped[i]);
+		if (err == 0)
+			report_set_piped(outputs->reports[i], outputs->piped[i]);
+	}
+	return err;
+}
+
+void outputs_end(struct outputs *outputs)
+{
+	for (size_t i = 0; i < outputs->n; i++)
+		if (outputs->piped[i])
+			piped_end(outputs->piped[i]);
+}
+
 void outputs_leave(struct outputs *outputs, int (*begin)(size_t i))
 {
 	outputs->begin = begin;
@@ -177,21 +217,55 @@ int outputs_begin(struct outputs *outputs)
 	return 0;
 }
 
-int outputs_finish(struct outputs *outputs, const struct totals *totals)
+static int finish_those(struct outputs *outputs, const struct totals *totals, bool are_regular)
 {
 	int err = 0;
 
-	for (size_t i = 0; err == 0 && i < outputs->n; i++)
+	for (size_t i = 0; err == 0 && i < outputs->n; i++) {
+		if (is_regular(&outputs->files[i]) != are_regular)
+			continue;
 		err = report_finish(outputs->reports[i], totals);
+		fflush(outputs->files[i].file);
+	}
 	return err;
+}
+
+/* Who reads a pipe may let others wait. */
+int outputs_finish(struct outputs *outputs, const struct totals *totals)
+{
+	int err = finish_those(outputs, totals, true);
+
+	return err < 0 ? err : finish_those(outputs, totals, false);
+}
+
+static bool has_failed(const struct outputs *outputs, size_t i)
+{
+	const struct piped *piped = outputs->piped[i];
+
+	return ferror(piped ? piped_file(piped) : outputs->files[i].file);
 }
 
 bool outputs_have_failed(const struct outputs *outputs)
 {
 	for (size_t i = 0; i < outputs->n; i++)
-		if (ferror(outputs->files[i].file))
+		if (has_failed(outputs, i))
 			return true;
 	return false;
+}
+
+static int close_one(struct outputs *outputs, size_t i, struct piped *piped)
+{
+	int err = piped ? piped_flush(piped) : 0;
+	int closed = output_close(&outputs->files[i]);
+
+	return err < 0 ? err : closed;
+}
+
+static void tell_given_up(const struct piped *piped, const char *name)
+{
+	log_error("the reader of %s has stopped reading: %" PRIu64 " of %" PRIu64
+		  " samples are not in it",
+		  name, piped_n_missing(piped), piped_n_samples(piped));
 }
 
 int outputs_close(struct outputs *outputs, int err)
@@ -199,14 +273,18 @@ int outputs_close(struct outputs *outputs, int err)
 	int result = err;
 
 	for (size_t i = 0; i < outputs->n; i++) {
-		const char *path = outputs->paths[i];
-		bool failed = ferror(outputs->files[i].file);
-		int closed = output_close(&outputs->files[i]);
+		const char *name = outputs->paths[i] ?: "the standard output";
+		bool failed = has_failed(outputs, i);
+		_cleanup_(piped_freep) struct piped *piped = steal_ptr(outputs->piped[i]);
+		bool is_given_up = piped && piped_is_given_up(piped);
+		int closed = close_one(outputs, i, piped);
 
 		if (!failed && (err < 0 || closed == 0))
 			continue;
-		log_error("cannot write %s: %s", path ? path : "the standard output",
-			  strerror(err < 0 ? -err : -closed));
+		if (is_given_up)
+			tell_given_up(piped, name);
+		else
+			log_error("cannot write %s: %s", name, strerror(err < 0 ? -err : -closed));
 		result = -EIO;
 	}
 	return result;
@@ -246,6 +324,7 @@ void outputs_done(struct outputs *outputs)
 	outputs_free_reports(outputs);
 	for (size_t i = 0; i < outputs->n; i++)
 		free(outputs->paths[i]);
+	free(outputs->piped);
 	free(outputs->files);
 	free(outputs->paths);
 	free(outputs->reports);

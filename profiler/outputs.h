@@ -13,7 +13,7 @@
 struct output_request {
 	const char *path; /* NULL or "-": stdout; %p, %t, %h: see outputs_open() */
 	const struct report_format *format;
-	const struct group *by;          /* what stacks are told apart by, in place of context.by */
+	const struct group *by;          /* what stacks are grouped by, instead of context.by */
 	bool wide;                       /* report_context.wide */
 	const struct top_viewer *viewer; /* report_context.viewer */
 };
@@ -23,6 +23,7 @@ struct outputs {
 	struct output *files;
 	char **paths; /* expanded; NULL: stdout */
 	struct report **reports;
+	struct piped **piped; /* which reports are written through; NULL: none */
 	size_t n;
 	int (*begin)(size_t i); /* another process's output_begin(); NULL: this one's */
 };
@@ -30,15 +31,23 @@ struct outputs {
 /*
  * Opens the file of each request. Expands %p in paths to `pid`, the profiled process, %t to the
  * time as 20261231-235959, %h to the host name, and %% to a percent sign. Logs which file cannot be
- * opened. 0 or negative errno.
+ * opened. `end`: as for output_open(). 0, -ECANCELED, or another negative errno.
  */
-int outputs_open(struct outputs *ret, const struct output_request *requests, size_t n, pid_t pid);
+int outputs_open(struct outputs *ret, const struct output_request *requests, size_t n, pid_t pid,
+		 int end);
 
 /* Makes the reports. The context's strings and the requests' groups must outlive them. 0 or -ENOMEM. */
 int outputs_make_reports(struct outputs *outputs, const struct output_request *requests,
 			 const struct report_context *context);
 
-/* From now on another process, which has these outputs as well, begins them, and removes unused ones. */
+/*
+ * Lets outputs_end() interrupt reports that are written during sampling and wait for a pipe's reader. After that, they
+ * wait only for PIPED_PATIENCE_NS. `names`: see piped.h. 0 or a negative errno.
+ */
+int outputs_await_readers(struct outputs *outputs, const struct names *names);
+void outputs_end(struct outputs *outputs);
+
+/* Leaves it to another process, which has the same outputs, to begin them and to remove unused ones. */
 void outputs_leave(struct outputs *outputs, int (*begin)(size_t i));
 
 /* Truncates or replaces the files before the first write. Logs which cannot be. 0 or -EIO. */

@@ -15,7 +15,7 @@ static inline uint64_t probe_cpu_ns(uid_t user)
 	return user == 0 ? 0 : PROBE_USER_TIME_NS;
 }
 
-/* Who tells of the parameters of a file's functions. parameter_source_done() closes the debug file. */
+/* Where to look up the parameters of a file's functions. parameter_source_done() closes the debug file. */
 struct parameter_source {
 	struct parsers *parsers; /* NULL: this process reads the files */
 	uid_t user;              /* who has given the file; 0: this program */

@@ -9,8 +9,8 @@
 struct parsers;
 
 /*
- * The file that a probe is to be set in. The kernel reads it when that is done, and whoever waits for that
- * cannot be ended. So it has to be on a file system that this machine has itself (stored_file_is_local()).
+ * Opens a file to set a probe in. The kernel reads the file for that, in an uninterruptible wait, so it has to be on
+ * a local file system (stored_file_is_local()).
  *
  * Returns a descriptor; -ESTALE: it is no regular file; -EREMOTE: its file system is another one; -ETIMEDOUT,
  * -EBUSY: it does not answer; or the negative errno of opening it. The parsers' finders open it; NULL: this
@@ -19,8 +19,8 @@ struct parsers;
 int probe_file_open(void *parsers, const char *path);
 
 /*
- * The same of a file that a descriptor refers to, which the caller keeps; for a user, who alone has to wait if
- * their file systems do not answer (finders.h).
+ * The same for the file that `reference` refers to; the caller keeps it. If a file system does not answer, only
+ * requests of `user` have to wait (finders.h).
  */
 int probe_file_reopen(struct parsers *parsers, uid_t user, int reference);
 

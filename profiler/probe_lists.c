@@ -129,9 +129,8 @@ static int set_list(struct probe_lists *l, const struct arguments *arguments, ui
 	if (number == -E2BIG)
 		log_error("the arguments of these functions are in too many different places");
 	if (number == -ENOSPC)
-		log_error(
-			"there may be at most %d values; texts of C++, Rust or Go and bytes count as two",
-			DP_MAX_ARGUMENTS);
+		log_error("at most %d values; texts of C++, Rust or Go and bytes count as two",
+			  DP_MAX_ARGUMENTS);
 	if (number < 0)
 		return number;
 	*ret_cookie = (uint64_t)number;
@@ -269,12 +268,13 @@ static bool has_number(const struct value_forms *forms, const char *name)
 	return false;
 }
 
-bool probe_lists_have_number(const struct probe_lists *l, const char *name)
+bool probe_lists_have_number(const struct probe_lists *l, const char *name, bool in_any)
 {
+	size_t n = 0;
+
 	for (size_t i = 0; i < l->n; i++)
-		if (!has_number(&l->forms[i], name))
-			return false;
-	return true;
+		n += has_number(&l->forms[i], name);
+	return in_any ? n > 0 : n == l->n;
 }
 
 void probe_lists_done(struct probe_lists *l)

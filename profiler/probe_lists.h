@@ -10,8 +10,8 @@ struct parsers;
 struct uprobe_places;
 
 /*
- * What the kernel reads at the places of a probe, and how it is written: a list for each place, equal
- * ones once.
+ * The values that the kernel reads at the places of a probe, and how reports write them: a list per place, without
+ * duplicates.
  */
 struct probe_lists {
 	struct dp_arguments *lists;
@@ -21,8 +21,8 @@ struct probe_lists {
 
 /*
  * Makes them, and sets the places' cookies to their numbers. Parameters that are given by name are
- * looked up in debug information of a user's file, by the parsers. Logs errors. 0 or a negative errno; probe_lists_done()
- * frees *ret.
+ * looked up in debug information of a user's file, by the parsers. Logs errors. 0 or a negative errno;
+ * probe_lists_done() frees *ret.
  */
 int probe_lists_make(struct parsers *parsers, uid_t user, const struct arguments *arguments,
 		     struct uprobe_places *places, struct probe_lists *ret);
@@ -37,8 +37,11 @@ int probe_lists_make_usdt(const struct arguments *arguments, const struct usdt_p
  */
 int probe_lists_join(struct probe_lists *to, struct probe_lists *from,
 		     struct uprobe_places *places);
-/* Is there an integer with this name in each? */
-bool probe_lists_have_number(const struct probe_lists *lists, const char *name);
+/*
+ * Is there an integer with this name in each list? With `in_any`, in at least one: they are those of several
+ * events.
+ */
+bool probe_lists_have_number(const struct probe_lists *lists, const char *name, bool in_any);
 void probe_lists_done(struct probe_lists *lists);
 
 #endif

@@ -113,7 +113,7 @@ int probe_parts_make(const char *path, const char *name, enum probe_kind kind,
 	if (*path == '\0' || *name == '\0')
 		return -EINVAL;
 	if (kind == PROBE_STATIC && !strchr(name, ':'))
-		return fail(ret_why, "there must be PATH:PROVIDER:NAME");
+		return fail(ret_why, "expected PATH:PROVIDER:NAME");
 	values = arguments_find(name, kind);
 	ret->path = strdup(path);
 	ret->name = values ? strndup(name, (size_t)(values - name)) : strdup(name);
@@ -140,8 +140,8 @@ int probe_parts_split(const char *argument, enum probe_kind kind, struct probe_p
 	*ret = (struct probe_parts){ .kind = kind };
 	ret_why[0] = '\0';
 	if (!name && library_name(argument))
-		return fail(ret_why, "there must be " LIBRARY_PREFIX
-				     "NAME:FUNCTION (of a program lib: ./lib)");
+		return fail(ret_why,
+			    "expected " LIBRARY_PREFIX "NAME:FUNCTION (of a program lib: ./lib)");
 	if (!name)
 		return -EINVAL;
 	return path ? probe_parts_make(path, name, kind, ret, ret_why) : -ENOMEM;

@@ -25,7 +25,7 @@ int probe_parts_split(const char *argument, enum probe_kind kind, struct probe_p
 /* The same where path and name are apart: of a file that another process has found. */
 int probe_parts_make(const char *path, const char *name, enum probe_kind kind,
 		     struct probe_parts *ret, char ret_why[ARGUMENTS_WHY_SIZE]);
-/* The words for calls that label samples, and of which it matters how long they take (label_probe.h). */
+/* The kinds of probes whose calls label samples, and whose long calls keep them (label_probe.h). */
 #define PROBE_LABEL "label"
 #define PROBE_SPAN "span"
 /* Which kind n bytes name: one of these, "uprobe", "uretprobe" or "usdt". */

@@ -5,11 +5,17 @@
 #include "profiler/probe_peer.h"
 
 /*
- * Where one more of a user has a place, of PROBE_PEERS_MAX: in one that is free, else in that of one who has to go,
- * be it the user's own, of somebody who has more than they, or root's. To root, who has most gives one, or of others
- * who has most if all of root's wait: it has none only if all are its own. Of one user's, those who wait
- * (probe_peer_waits()) go last, and then the youngest, but never for the same user's: NULL, there is no place for
- * what comes now.
+ * Returns the slot for a new connection of a user, or NULL. A free slot if the user is root or has fewer
+ * than PROBE_PEERS_OF_USER. Otherwise one is evicted:
+ *
+ *   - a user at that limit loses one of their own;
+ *   - for root, the user with most connections (root itself counts only while one of its own is not
+ *     waiting);
+ *   - for others, the user with most if that is more than theirs and more than one, else root, else
+ *     themselves.
+ *
+ * Among a user's connections, idle ones go first, oldest first; then waiting ones (probe_peer_waits())
+ * without an answer being sent, youngest first. A waiting one is never evicted for its own user.
  */
 struct probe_peer *probe_peers_find_place(struct probe_peer *peers, uid_t user);
 

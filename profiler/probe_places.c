@@ -24,7 +24,7 @@ static int find_usdt(struct parsers *parsers, const struct uprobe_reader *reader
 		     struct probe_lists *lists)
 {
 	_cleanup_(usdt_places_done) struct usdt_places found = { .at.fd = -1 };
-	int err = usdt_places_find_by(parsers, reader, parts->path, parts->name, &found);
+	int err = usdt_places_find(parsers, reader, parts->path, parts->name, &found);
 
 	if (err == 0 && parts->arguments.n > 0)
 		err = probe_lists_make_usdt(&parts->arguments, found.notes, &found.at, lists);

@@ -49,7 +49,7 @@ static int take_pids(const json_t *pids, struct probe_wish *wish)
 		json_int_t pid = json_integer_value(json_array_get(pids, i));
 
 		if (pid <= 0 || pid > INT32_MAX)
-			return fail("a process has no such number");
+			return fail("a PID is out of range");
 		if (probe_target_open((unsigned int)pid, &wish->targets[i]) < 0) {
 			log_error("there is no process %d", (int)pid);
 			return -ESRCH;
@@ -169,7 +169,7 @@ static int change(struct probe_manager *m, json_t *request, const struct probe_p
 		return unpack_failed(&error);
 	/* Cut to an int, it might be 0: all. */
 	if (id < 0 || id > INT_MAX)
-		return fail("a probe has no such number");
+		return fail("no probe has such a number");
 	n = probe_manager_change(m, change, (unsigned int)id, peer->who.uid);
 	return n < 0 ? n : finish(json_pack("{s:i}", "n", n), ret);
 }
@@ -233,7 +233,7 @@ static int answer(struct probe_manager *m, const struct probe_peer *peer, json_t
 	for (size_t i = 0; what && i < ARRAY_SIZE(requests); i++)
 		if (strcmp(requests[i].what, what) == 0)
 			return requests[i].answer(m, request, peer, ret);
-	log_error("there are no requests %s", what ? what : "without `do'");
+	log_error("unknown request: `do' is %s", what ? what : "missing");
 	return -EINVAL;
 }
 

@@ -10,11 +10,11 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
-#include <sys/un.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/cond.h"
 #include "base/signals.h"
 #include "kernel/probe_slots.h"
 #include "limits/limits.h"
@@ -24,7 +24,8 @@
 #include "profiler/probe_manager.h"
 #include "profiler/probe_peers.h"
 #include "profiler/probe_request.h"
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
+#include "profiler/unix_listener.h"
 #include "samples/call_table.h"
 #include "samples/spans.h"
 #include "samples/value_table.h"
@@ -37,8 +38,7 @@
 #define PAUSE_US 100000
 
 struct probe_server {
-	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	struct stat file; /* the socket; zeros: there is none yet */
+	struct unix_listener listener;
 	int listen_fd, wake_fd;
 	struct loop loop;
 	struct probe_peer peers[PROBE_PEERS_MAX];
@@ -89,7 +89,7 @@ static void end_peer(struct probe_server *s, struct probe_peer *peer)
 	probe_peer_done(peer, parsers_finders(s->parsers));
 }
 
-/* Who has closed the connection may have to wait long for the turn in which that is read. */
+/* A closed connection would keep its place until its turn, which may be far off. */
 static void end_gone(struct probe_server *s)
 {
 	for (size_t i = 0; i < PROBE_PEERS_MAX; i++) {
@@ -241,7 +241,7 @@ static bool is_of_namespace(const struct ucred *who)
 	return who->uid == 0 || (process_user(who->pid, &user) == 0 && user == who->uid);
 }
 
-/* One who is not known is a stranger. */
+/* The peer's credentials; PROBE_PEER_STRANGER if unknown or of another user namespace. */
 static void know(int peer, struct ucred *ret)
 {
 	if (probe_peer_know(peer, ret) < 0)
@@ -296,7 +296,10 @@ static int on_connect(void *arg, int fd)
 	return 0;
 }
 
-/* Who has connected and was not accepted may have sent something, too, and it is theirs. */
+/*
+ * Connections still in the backlog may carry descriptors, whose close may block: their user's finder closes
+ * them.
+ */
 static void close_others(struct probe_server *s)
 {
 	int peer;
@@ -361,56 +364,15 @@ static int start(struct probe_server *s)
 	return 0;
 }
 
-/*
- * Removes the socket of a process that has ended, or an earlier one of this process, which goes on with
- * other options.
- */
-static void remove_old(const struct sockaddr_un *address)
-{
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct ucred who = { 0 };
-	socklen_t size = sizeof(who);
-	struct stat st;
-	int err;
-
-	if (fd < 0 || lstat(address->sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
-		return;
-	err = connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 ? errno : 0;
-	if (err == 0)
-		(void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size);
-	if (who.pid == getpid())
-		log_warning("probes that were added before have to be added again");
-	if (err == ECONNREFUSED || who.pid == getpid())
-		unlink(address->sun_path);
-}
-
+/* This process may go on with other options. */
 static int listen_at(struct probe_server *s, const char *path)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	bool replaces_own;
 
-	if (strlen(path) >= sizeof(address.sun_path))
-		return -ENAMETOOLONG;
-	strcpy(address.sun_path, path);
-	strcpy(s->path, path);
-	s->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (s->listen_fd < 0)
-		return -errno;
-	remove_old(&address);
-	/* The file gets the socket's mode (net/unix/af_unix.c, unix_bind_bsd()). */
-	if (fchmod(s->listen_fd, 0600) < 0 ||
-	    bind(s->listen_fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
-	    lstat(path, &s->file) < 0 || listen(s->listen_fd, BACKLOG) < 0)
-		return -errno;
-	return 0;
-}
-
-/* Another one may have taken its place. */
-static void remove_socket(const struct probe_server *s)
-{
-	struct stat st;
-
-	if (lstat(s->path, &st) == 0 && st.st_dev == s->file.st_dev && st.st_ino == s->file.st_ino)
-		unlink(s->path);
+	s->listen_fd = unix_listener_open(path, BACKLOG, &replaces_own, &s->listener);
+	if (replaces_own)
+		log_warning("probes that were added before have to be added again");
+	return s->listen_fd < 0 ? s->listen_fd : 0;
 }
 
 static int on_wake(void *arg, int fd)
@@ -437,7 +399,6 @@ static int make_loop(struct probe_server *s)
 static struct probe_server *server_new(void)
 {
 	struct probe_server *s = calloc(1, sizeof(*s));
-	pthread_condattr_t monotonic;
 
 	if (!s)
 		return NULL;
@@ -447,10 +408,7 @@ static struct probe_server *server_new(void)
 		s->peers[i].fd = -1;
 	s->n_users = 1;
 	pthread_mutex_init(&s->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->ended, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	cond_init_monotonic(&s->ended);
 	return s;
 }
 
@@ -497,9 +455,9 @@ int probe_server_open(const struct session *session, struct parsers *parsers,
 		log_error("cannot listen for probes at %s: %s", path, strerror(-err));
 		if (err == -EADDRINUSE)
 			log_detail(
-				"another one listens there, or it is no socket: give another path");
+				"another process listens there, or it is not a socket: give another path");
 		if (s) {
-			remove_socket(s);
+			unix_listener_remove(&s->listener);
 			drop(s);
 		}
 		return err;
@@ -517,14 +475,13 @@ int probe_server_open(const struct session *session, struct parsers *parsers,
 /* False: it takes too long. */
 static bool wait_for_end(struct probe_server *s)
 {
-	uint64_t end_ns = clock_now_ns() + PROBE_PATIENCE_NS;
-	const struct timespec end = { (time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000) };
+	uint64_t end_ns = clock_now_ns() + REMOVAL_PATIENCE_NS;
 	bool has_ended;
 	int err = 0;
 
 	pthread_mutex_lock(&s->lock);
 	while (!s->has_ended && err == 0)
-		err = pthread_cond_timedwait(&s->ended, &s->lock, &end);
+		err = cond_wait_until(&s->ended, &s->lock, end_ns);
 	has_ended = s->has_ended;
 	pthread_mutex_unlock(&s->lock);
 	return has_ended;
@@ -534,7 +491,7 @@ void probe_server_end(struct probe_server *s)
 {
 	if (!s || atomic_load(&s->ends))
 		return;
-	remove_socket(s);
+	unix_listener_remove(&s->listener);
 	atomic_store(&s->ends, true);
 	(void)!write(s->wake_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
 	probe_slots_silence(s->session);

@@ -11,9 +11,9 @@ struct spans;
 struct value_labels;
 
 /*
- * Lets others add probes to a run through a Unix socket, in a thread of its own, as the kernel waits for
- * each process that has mapped a probed file. Who may connect is up to the mode of the socket, at first
- * 0600; what a peer may do, up to its user (SO_PEERCRED, unix(7)).
+ * Lets clients add probes to a run through a Unix socket. Has its own thread, because setting a probe waits for each
+ * process that maps the file. The mode of the socket, at first 0600, decides who may connect; the client's user
+ * (SO_PEERCRED, unix(7)), what it may do.
  *
  * A request is one line, a JSON object, and so is its answer: {"error": TEXT}, or what was asked for.
  *
@@ -26,28 +26,24 @@ struct value_labels;
  */
 struct probe_server;
 
-#define PROBE_MAX_NAME 255
-/* KIND:PATH:NAME(VALUES) */
-#define PROBE_MAX_TEXT 1024
 /* Descriptors that a request may have. */
 #define PROBE_REQUEST_FDS (1 + DP_MAX_PROBE_PIDS)
 
 /*
- * Listens at options->probe_socket; NULL: *ret is NULL. Sets the source of the values of added probes, and what
- * is to be known of their calls.
+ * Listens at options->probe_socket; NULL: *ret is NULL. Sets the sources of the values and of the calls of added
+ * probes.
  * Logs errors. 0 or a negative errno.
  */
 int probe_server_open(const struct session *session, struct parsers *parsers,
 		      const struct profiler_options *options, struct value_labels *labels,
 		      struct spans *ret_spans, struct probe_server **ret);
 /*
- * While there is the session: no probe takes samples any more, and all are being removed, which is not waited
- * for. Accepts NULL.
+ * Silences all probes, and begins to remove them, without waiting. The session must still exist. Accepts NULL.
  */
 void probe_server_end(struct probe_server *server);
 /*
- * Ends it and waits, but not for ever. Before the session is closed, and after the last use of the labels.
- * Accepts NULL. Returns NULL.
+ * Ends it; waits for that for a bounded time. Call it before the session is closed, and after the last use of the
+ * labels. Accepts NULL. Returns NULL.
  */
 struct probe_server *probe_server_free(struct probe_server *server);
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* A process that a probe is set in, and not what has its number later. */
+/* A process that a probe is set in; a later process with its PID is not taken for it. */
 struct probe_target {
 	unsigned int pid;
 	int pidfd;    /* -1: none */
@@ -19,9 +19,9 @@ void probe_target_close(struct probe_target *target);
 bool probe_target_has_ended(const struct probe_target *target);
 
 /*
- * May a user trace it, as the kernel's program asks at each hit (probe_may_trace(), bpf/probe_slots.bpf.h)? Not
- * if it has other rights, or has had since it executed its program; nor, which the kernel's program cannot ask, if
- * a security module binds it by other rules than when it was opened. False also if it has ended.
+ * May the user trace it? Checks what the BPF program checks at each hit (probe_may_trace(), bpf/probe_slots.bpf.h): it
+ * must not have, or have had since its exec, other privileges than the user. Also checks what BPF cannot: that its
+ * security domain is the same as when it was opened. False also if it has ended.
  */
 bool probe_target_is_of(const struct probe_target *target, uid_t user, gid_t group);
 

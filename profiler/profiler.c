@@ -13,9 +13,10 @@
 #include "log/log.h"
 #include "process/process_list.h"
 #include "process/sideband.h"
-#include "profiler/label_probe.h"
 #include "profiler/probe_server.h"
+#include "profiler/profiler_usage.h"
 #include "profiler/resting.h"
+#include "profiler/summary.h"
 #include "report/report_queue.h"
 #include "report/report.h"
 #include "samples/process_metrics.h"
@@ -50,7 +51,7 @@ static void drop_comm(void *arg, const char comm[DP_COMM_SIZE])
 static void explain_targets(int err)
 {
 	if (err == -ECANCELED)
-		log_info("interrupted before sampling began");
+		summary_tell_interrupted();
 	else if (err < 0 && err != -ESRCH && err != -EPERM)
 		log_error("cannot make the unwind tables: %s", strerror(-err));
 }
@@ -82,9 +83,9 @@ static int prepare_session(struct profiler *p)
 }
 
 /*
- * Looks up the targets' files, for their tables to be made while the kernel verifies the programs. Who
- * may not load these is told so first; a filter tells the loaded ones what it learns of processes; and
- * probes of exceptions and allocations are put into files as these are read.
+ * Looks up the targets' files, so that their tables are made while the kernel verifies the programs. Not without
+ * permission to load these (that is reported first), not with a filter (it updates loaded maps), and not with
+ * probes of exceptions or allocations (which are attached as files are read).
  */
 static int look_ahead(struct profiler *p)
 {
@@ -234,10 +235,25 @@ void profiler_look_again(struct profiler *p)
 	stores_look_again(&p->stores);
 }
 
+static bool has_more_numbers(const struct profiler *p)
+{
+	return !p->needs.session.has_several && p->options->n_numbers > 1;
+}
+
+/* Reports may begin before the units are known (name_numbers()). */
+static void describe_more(struct profiler *p)
+{
+	_Static_assert(EVENT_MAX - 1 <= REPORT_NUMBERS_MAX, "each has room");
+	for (size_t i = 1; has_more_numbers(p) && i < p->options->n_numbers; i++)
+		p->more[i - 1] =
+			(struct report_number){ p->options->numbers[i].name, p->value_units[i] };
+}
+
 void profiler_describe(struct profiler *p, struct report_context *ret)
 {
 	const struct profiler_options *o = p->options;
 
+	describe_more(p);
 	if (!p->kallsyms && open_kallsyms(p) == 0 && p->sideband)
 		sideband_tell_kallsyms(p->sideband, p->kallsyms);
 	*ret = (struct report_context){
@@ -250,6 +266,12 @@ void profiler_describe(struct profiler *p, struct report_context *ret)
 		.hz = p->needs.hz,
 		.period = p->needs.period,
 		.counts = p->needs.counts,
+		.value = p->needs.session.has_several ? NULL : o->numbers[0].name,
+		.value_unit = !p->needs.session.has_several && o->n_numbers > 0 ?
+				      p->value_units[0] :
+				      NULL,
+		.more = p->more,
+		.n_more = has_more_numbers(p) ? o->n_numbers - 1 : 0,
 		.several = p->several,
 		.n_several = p->needs.session.has_several ? profiler_n_events(o) : 0,
 		.events = p->needs.session.programs,
@@ -299,6 +321,7 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 		err = drain_init(&p->drain, &p->session, p->sideband, &p->stores.table,
 				 o->target.filter, p->unwinder, p->verify, p->report_queue);
 	p->drain.intervals.kallsyms = p->kallsyms;
+	p->drain.unread = p->kallsyms;
 	p->drain.label_sources = o->label_sources;
 	p->drain.label_sources.keys = p->stores.thread_keys;
 	p->drain.label_sources.metrics = process_metrics_source(p->stores.metrics);
@@ -310,7 +333,16 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 	if (p->needs.session.has_values || p->needs.session.label_probes > 0)
 		p->drain.label_sources.values = &p->value_labels;
 	p->drain.cpu_value_ns = p->needs.cpu_value_ns;
+	p->drain.last_wait = (struct last_wait){ o->is_interrupted, o->interrupt_arg };
 	return err;
+}
+
+static int on_records(void *arg, int fd)
+{
+	struct profiler *p = arg;
+
+	p->n_record_events++;
+	return 0;
 }
 
 /* Registers everything that wakes the loop. After each wake-up the rings are read. */
@@ -329,7 +361,7 @@ static int watch_all(struct profiler *p)
 		err = cpu_watch_listen(&p->cpus, &p->session, p->sideband, &p->loop);
 	fds = sideband_fds(p->sideband, &n);
 	for (size_t i = 0; err == 0 && i < n; i++)
-		err = fds[i] >= 0 ? loop_add(&p->loop, fds[i], NULL, NULL) : 0;
+		err = fds[i] >= 0 ? loop_add(&p->loop, fds[i], on_records, p) : 0;
 	if (err == 0 && p->launched)
 		err = watch_add_process(&p->watch, p->launched);
 	for (size_t i = 0; err == 0 && i < o->target.n_pids; i++)
@@ -359,6 +391,27 @@ static int take_resting(struct profiler *p, struct resting *ret)
 	return err;
 }
 
+/* Reports, which have begun, show it from the first sample on. Of several events, each has its list. */
+static void name_numbers(struct profiler *p)
+{
+	for (size_t i = 0; i < profiler_n_events(p->options); i++) {
+		struct own_number own = { 0 };
+
+		(void)value_labels_own(&p->value_labels, i, &own);
+		snprintf(p->value_units[i], sizeof(p->value_units[i]), "%s",
+			 own.unit && *own.unit ? own.unit : "count");
+		p->several[i].value = own.name;
+		p->several[i].value_unit = p->value_units[i];
+	}
+	for (size_t i = 1; has_more_numbers(p) && i < p->options->n_numbers; i++) {
+		const struct own_number *more = &p->options->numbers[i];
+		const char *unit = more->unit ?: value_labels_unit(&p->value_labels, 0, more->name);
+
+		snprintf(p->value_units[i], sizeof(p->value_units[i]), "%s",
+			 *unit ? unit : "count");
+	}
+}
+
 int profiler_start(struct profiler *p, struct report **reports, size_t n, bool names)
 {
 	const struct event_means means = { &p->session, p->stores.parsers, &p->stores.table };
@@ -383,11 +436,14 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 	/* Before the first event: one CPU's event takes samples while the next one is opened. */
 	p->started = clock_now_ns();
 	if (err == 0)
-		err = label_probe_attach(&means, p->options, &p->event, &p->value_labels,
-					 &p->drain.spans);
+		err = events_attach(&means, p->options, &p->event, &p->value_labels,
+				    &p->drain.spans);
 	if (err == 0)
 		err = probe_server_open(&p->session, p->stores.parsers, p->options,
 					&p->value_labels, &p->drain.spans, &p->probes);
+	if (err == 0)
+		err = ticks_init(&p->drain.ticks, p->session.n_cpus, session_tick_ns(&p->session));
+	name_numbers(p);
 	resting.labels = &p->value_labels;
 	if (err == 0 && rests)
 		err = drain_processes(&p->drain);
@@ -395,10 +451,11 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 		err = resting_begin(&resting, &p->session, &p->drain.intervals, p->started);
 	if (rests)
 		resting_done(&resting);
+	if (err == -ECANCELED)
+		summary_tell_interrupted();
 	if (err < 0)
 		return err;
 	log_info("sampling %s %s", p->target, p->event.how);
-	kallsyms_read_ahead(p->kallsyms);
 	return 0;
 }
 

@@ -7,18 +7,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "bpf/abi.h"
-#include "kernel/event.h"
-#include "kernel/pool.h"
-#include "kernel/run_stats.h"
-#include "process/target.h"
-#include "profiler/event.h"
+#include "profiler/profiler_options.h"
 #include "report/report_queue.h"
-#include "samples/labels.h"
 
-struct cpu_budget;
 struct loop;
-struct names;
 struct parsers;
 struct thread_set;
 
@@ -46,82 +38,6 @@ struct thread_set;
  * files (sandbox/parsers.h), and waits only for these.
  */
 struct profiler;
-
-/* Defaults. */
-/* Of what is allocated, a sample in so many bytes; at most */
-#define ALLOC_INTERVAL (512u << 10)
-#define ALLOC_GREATEST_INTERVAL (1u << 30)
-#define PROFILER_HZ 99
-#define PROFILER_FRAMES 1024
-/* Shorter intervals are nearly always immediate wake-ups. */
-#define PROFILER_MIN_BLOCK_NS 1000
-
-/* The native frames of interpreters. */
-enum native_frames {
-	NATIVE_FRAMES_FOLD, /* replaced by the functions that they execute */
-	NATIVE_FRAMES_ALL,  /* beside these */
-	NATIVE_FRAMES_ONLY, /* and no such functions */
-};
-
-/* What to sample, and how. */
-struct profiler_options {
-	struct target target;
-
-	struct event event;
-	struct event others[EVENT_MAX - 1]; /* sampled, too: if all has_period */
-	size_t n_others;
-	unsigned int hz; /* for sources that are sampled at a rate */
-	unsigned int
-		period; /* instead, events per sample, for sources that take one; 0: not given */
-	enum dp_sides sides;
-	unsigned int states;   /* of blocked threads: bits by enum dp_state */
-	uint64_t min_block_ns; /* shorter and longer blocks are left out */
-	uint64_t max_block_ns;
-	unsigned int
-		alloc_interval; /* of event_alloc, in bytes: as dp_alloc_interval (bpf/alloc.bpf.h) */
-	const char *value; /* the name of a value of the event, to be samples' weight; or NULL */
-	/* Probes whose calls label samples (label_probe.h), not with an event that is a probe */
-	const char *label_probes[DP_MAX_LABEL_PROBES];
-	size_t n_label_probes;
-	/*
-	 * Where to listen for probes to add (probe_server.h), not with an event or label that is a probe;
-	 * or NULL
-	 */
-	const char *probe_socket;
-	bool process_metrics;  /* samples have labels of what their process uses */
-	bool crashes;          /* sampled, too, beside one event of another kind */
-	unsigned int max_rate; /* samples per process and second; 0: no limit */
-
-	struct label_sources label_sources; /* the host's, in addition to the built-in ones */
-
-	enum dp_unwind unwind;
-	unsigned int max_frames;
-	enum native_frames native_frames;
-	unsigned int verify;       /* of every Nth sample; 0: none */
-	const char *btf;           /* a file with the kernel's types (kernel_types.h), or NULL */
-	uint64_t table_memory;     /* bytes, from POOL_MIN_ to POOL_MAX_MEMORY */
-	bool cache;                /* keep tables and names on disk */
-	bool symbols;              /* reports need names */
-	const char *helper;        /* the program for parsers_new(); NULL: files are parsed here */
-	enum sandbox_mode sandbox; /* OFF as without a helper, with which REQUIRE fails */
-	struct cpu_budget *cpu_budget; /* the host's, of these processes; NULL: no limit */
-	struct names *names; /* its options set the form of names; not to be shared meanwhile */
-
-	/* May be NULL. Called while tables are built: should the profiler give up? */
-	bool (*is_interrupted)(const void *arg);
-	const void *interrupt_arg;
-};
-
-/* All events that are sampled. */
-static inline size_t profiler_n_events(const struct profiler_options *o)
-{
-	return 1 + o->n_others;
-}
-
-static inline const struct event *profiler_event(const struct profiler_options *o, size_t i)
-{
-	return i == 0 ? &o->event : &o->others[i - 1];
-}
 
 /*
  * Loads the programs and creates the maps. The options and all they point to must outlive the
@@ -172,7 +88,7 @@ struct loop *profiler_loop(struct profiler *profiler);
  */
 int profiler_run(struct profiler *profiler, uint64_t until_ns);
 
-/* Does any target still run? */
+/* Is any target still running? */
 bool profiler_has_targets(struct profiler *profiler);
 
 /* Tells the reports that an interval has ended, after the samples so far. 0 or negative errno. */
@@ -195,15 +111,6 @@ uint64_t profiler_started(const struct profiler *profiler);
 
 /* Returns the totals so far; they are complete after profiler_finish(). */
 const struct totals *profiler_totals(const struct profiler *profiler);
-
-/* What a profiler has in the kernel. */
-struct profiler_usage {
-	uint64_t table_bytes, table_limit; /* of the pool of tables and snapshots */
-	uint64_t tables_made, tables_freed, tables_evicted;
-	struct run_stats programs;
-};
-
-struct profiler_usage profiler_usage(const struct profiler *profiler);
 
 /* Stops sampling. */
 void profiler_stop(struct profiler *profiler);

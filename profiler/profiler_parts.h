@@ -28,8 +28,10 @@ struct profiler {
 	char names[EVENT_MAX][EVENT_NAME_SIZE];
 	struct report_event several[EVENT_MAX];
 	struct event_labels event_labels;
-	struct value_labels value_labels; /* if the event's samples have values */
-	struct probe_server *probes;      /* NULL: none can be added */
+	struct value_labels value_labels;         /* if the event's samples have values */
+	char value_units[EVENT_MAX][32];          /* of the events' numbers, or of those of one */
+	struct report_number more[EVENT_MAX - 1]; /* of one event, but the first */
+	struct probe_server *probes;              /* NULL: none can be added */
 	struct utsname machine;
 	char kernel[256];
 	/* To sample: only if an event needs a program */
@@ -46,7 +48,12 @@ struct profiler {
 	struct module_users users;
 	struct verify_queue *verify; /* NULL: not requested */
 	struct drain drain;
-	struct watch watch; /* on the targets */
+	struct watch watch;       /* on the targets */
+	uint64_t n_record_events; /* of the loop's, those that only tell of records */
+	unsigned int n_follows;   /* times in sequence that more are expected within milliseconds */
+	uint64_t n_seen;          /* records that there were at the last look */
+	uint64_t due;     /* when those that can wait so long have to be handled; 0: not known */
+	uint64_t drained; /* when it was last */
 	uint64_t started;
 	uint64_t stopped;
 	size_t n_unseen;

@@ -15,6 +15,7 @@
 #include "profiler/file_limit.h"
 #include "profiler/launch.h"
 #include "profiler/outputs.h"
+#include "profiler/profiler.h"
 #include "profiler/summary.h"
 #include "report/report.h"
 
@@ -24,20 +25,23 @@
 /* One run: the options, output and messages around a profiler. */
 struct record {
 	const struct record_options *options;
-	struct profiler_options profiled; /* the user's, plus is_interrupted */
+	struct profiler_options profiled; /* the user's, plus is_to_end() */
 	struct launch launch;
 	struct outputs outputs;
 	struct profiler *profiler;
 	bool is_interrupted;
+	bool is_over;         /* its duration, or the user has interrupted it */
 	uint64_t n_intervals; /* that have ended */
 };
 
 static bool is_to_end(const void *arg)
 {
-	const struct record_end *end = arg;
-	struct pollfd poll_fd = { .fd = end->fd, .events = POLLIN };
+	const struct record *r = arg;
+	const struct record_end *end = r->options->end;
+	struct pollfd poll_fd = { .fd = end ? end->fd : -1, .events = POLLIN };
 
-	return poll(&poll_fd, 1, 0) > 0;
+	/* Once all targets have ended, Ctrl-C is about what is left. */
+	return r->is_over || names_disabled(r->options->profiler.names) || poll(&poll_fd, 1, 0) > 0;
 }
 
 static void tell(const struct record *r, enum record_stage stage)
@@ -53,7 +57,7 @@ static int open_outputs(struct record *r)
 	const struct record_options *o = r->options;
 	const struct target *target = &o->profiler.target;
 	int err = outputs_open(&r->outputs, o->outputs, o->n_outputs,
-			       target_pid(target, r->launch.pid));
+			       target_pid(target, r->launch.pid), o->end ? o->end->fd : -1);
 
 	if (err == 0 && outputs_use_stdout(&r->outputs) && target->command &&
 	    !isatty(STDOUT_FILENO))
@@ -78,8 +82,8 @@ static int open_profiler(struct record *r)
 	int err;
 
 	r->profiled = o->profiler;
-	r->profiled.is_interrupted = o->end ? is_to_end : NULL;
-	r->profiled.interrupt_arg = o->end;
+	r->profiled.is_interrupted = is_to_end;
+	r->profiled.interrupt_arg = r;
 	err = profiler_open(&r->profiled, &r->profiler);
 	if (err < 0)
 		return err;
@@ -109,6 +113,8 @@ static int start(struct record *r)
 	profiler_describe(r->profiler, &context);
 	context.command = o->command_line;
 	err = outputs_make_reports(&r->outputs, o->outputs, &context);
+	if (err == 0)
+		err = outputs_await_readers(&r->outputs, o->profiler.names);
 	if (err < 0)
 		log_error("cannot prepare sampling: %s", strerror(-err));
 	if (err == 0)
@@ -193,7 +199,9 @@ static int finish(struct record *r)
 	struct notice notice;
 	int err;
 
+	r->is_over = r->is_interrupted || clock_now_ns() >= end_time(r);
 	log_progress_clear(); /* it says that Ctrl-C ends sampling */
+	outputs_end(&r->outputs);
 	names_hurry(r->options->profiler.names);
 	profiler_stop(r->profiler);
 	tell(r, RECORD_WRITING);
@@ -246,7 +254,9 @@ static int run(struct record *r)
 	if (command) {
 		err = launch_go(&r->launch);
 		if (err < 0) {
-			log_error("cannot execute %s: %s", command[0], strerror(-err));
+			log_error("cannot execute %s: %s", command[0],
+				  err == -EPIPE ? "its process was killed before that" :
+						  strerror(-err));
 			return -ENOEXEC;
 		}
 	}
@@ -288,8 +298,7 @@ static int exit_code(const struct record *r, int err)
 static void tell_no_samples(const struct profiler_options *o, uint64_t n_outside)
 {
 	if (n_outside > 0) {
-		log_error("no samples: none of %" PRIu64 " is in a call that took long enough",
-			  n_outside);
+		log_error("no samples: all %" PRIu64 " are outside long enough calls", n_outside);
 		return;
 	}
 	log_error("no samples: the target %s%s", o->event.source->missing,
@@ -325,6 +334,7 @@ int record_run(const struct record_options *options)
 	int err, code;
 
 	err = run(&r);
+	outputs_end(&r.outputs);
 	if (err < 0)
 		r.profiler = profiler_free(r.profiler); /* reports may still be in use by it */
 	err = outputs_close(&r.outputs, err);

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 
 struct names;
 struct output_request;
@@ -36,6 +36,8 @@ struct record_options {
 	uint64_t interval_ns; /* how often reports are told that an interval ended; 0: never */
 	const struct record_end *end; /* NULL: it cannot be ended early */
 
+	bool tasks; /* dump: also the stacks of asyncio's tasks */
+
 	const char *command_line; /* as typed */
 	const struct output_request *outputs;
 	size_t n_outputs;
@@ -51,7 +53,7 @@ enum {
 	EXIT_CODE_NO_SAMPLES = 5,
 };
 
-/* That of a run with this result: 0, or a negative errno, which has been told. */
+/* The exit code for a result: 0, or a negative errno that has been logged. */
 int exit_code_of(int err);
 
 /* Samples and reports. Returns the exit code. All messages have been printed by then. */

@@ -11,12 +11,13 @@
 #include "kernel/filter.h"
 #include "kernel/proc_stat.h"
 #include "kernel/session.h"
+#include "kernel/session_blocked.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "samples/label_values.h"
 
 /* p: NULL: the kernel's threads, which have no mappings. */
-static int take_threads(struct resting *r, const struct process *p)
+static int take_threads(struct resting *r, struct process *p)
 {
 	struct thread_snapshot *t;
 	int err = thread_set_add(&r->set, p, &t);
@@ -28,7 +29,7 @@ static int take_threads(struct resting *r, const struct process *p)
 	err = thread_set_find(&r->set, t);
 	/* Who moves now will be seen to block, or is looked at again by then. */
 	if (err == 0)
-		err = thread_snapshot_take(t, t->snapshot, t->thread, 0);
+		err = thread_snapshot_take(t, 0);
 	t->until_ns = TIME_NEVER;
 	r->n_threads += t->n;
 	return err;
@@ -41,7 +42,7 @@ static void drop_last(struct resting *r)
 }
 
 /* One that cannot be read, which may have ended, keeps nothing from the others. */
-static int try_process(struct resting *r, const struct process *p)
+static int try_process(struct resting *r, struct process *p)
 {
 	size_t n = r->set.n;
 	int err;

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "process/process.h"
-#include "profiler/profiler.h"
+#include "process/process_table.h"
+#include "profiler/profiler_options.h"
 #include "profiler/thread_set.h"
 #include "samples/off_cpu.h"
 
@@ -16,17 +16,17 @@ struct session;
 struct resting_limits {
 	uint64_t take_ns;   /* time to find and take stacks, before sampling */
 	uint64_t begin_ns;  /* time to take those of new and moved threads, while rings fill up */
-	size_t max_threads; /* of which the kernel's map has room for more */
+	size_t max_threads; /* the kernel's map has room for more */
 };
 
 /*
- * Threads that are blocked when sampling begins, and may be until it ends: no switch tells of them,
- * so their stacks are taken as for `dump`. From then on they are as those that were seen to block.
+ * Threads that are blocked when sampling begins, perhaps until it ends. No context switch reports them, so their
+ * stacks are taken as for `dump`. From then on they are treated like threads that were seen to block.
  *
  *   resting_take()          before sampling begins, because it may take longer than rings can hold
  *   resting_take_started()  then, for processes that were started meanwhile
- *   resting_begin()         after, for those that have not run meanwhile; who has run, or is new, and
- *                           was not seen to block since, is looked at once more
+ *   resting_begin()         after, for those that have not run meanwhile; takes the stacks of threads
+ *                           again that have run, or are new, and were not seen to block since
  *   resting_done()
  *
  * Before each, the records of processes are read into the table.

@@ -10,7 +10,7 @@
 #include "kernel/session.h"
 #include "log/clock.h"
 #include "profiler/needs.h"
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 
 /* High, to need little time, and a prime, to avoid lockstep with periodic work. */
 #define RATE_HZ 997

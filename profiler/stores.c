@@ -14,7 +14,7 @@
 #include "log/log.h"
 #include "process/process_list.h"
 #include "profiler/confined.h"
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 #include "samples/process_metrics.h"
 #include "samples/thread_keys.h"
 #include "sandbox/fetchers.h"

@@ -4,9 +4,9 @@
 
 #include <sys/types.h>
 
-#include "binaries/binary.h"
+#include "binaries/binary_store.h"
 #include "binaries/image_cache.h"
-#include "process/process.h"
+#include "process/process_table.h"
 
 struct profiler_options;
 struct session;
@@ -30,7 +30,7 @@ struct stores {
 };
 
 /*
- * Starts the parsers, best before the process has what they must not have. `ret` is zero.
+ * Starts the parsers, preferably before this process holds anything that they must not inherit. `ret` is zeroed.
  * stores_end() ends them, after stores_done() if there was a stores_init(). They start while the caller
  * prepares sampling; then stores_check() waits for what options->sandbox requires. Both return 0, or
  * -EOPNOTSUPP, logged, if that cannot be had.
@@ -61,7 +61,7 @@ int stores_add_targets(struct stores *stores, const struct profiler_options *opt
  */
 void stores_settle(struct stores *stores);
 
-/* The same with mappings that are read again. If some tables were left, it waits for few. */
+/* The same after reading mappings again. If tables were left to the threads before, waits only briefly. */
 void stores_look_again(struct stores *stores);
 
 #endif

@@ -43,12 +43,12 @@ void summary_print(const struct totals *t, unsigned int max_rate, size_t n_event
 		log_info("%" PRIu64 " pages were not in memory; they were read for later samples",
 			 t->pages_requested);
 	if (t->outside + t->in_unknown > 0)
-		log_info("samples left out, as they are in no call that took long enough: %" PRIu64
-			 "; samples of which that is not known: %" PRIu64,
+		log_info("samples outside long enough calls, left out: %" PRIu64
+			 "; undecided: %" PRIu64,
 			 t->outside, t->in_unknown);
 	if (t->frames_apart > 0)
-		log_info("samples without the frames of their language, as these do not fit the "
-			 "native ones: %" PRIu64,
+		log_info("samples without their language's frames, which do not match the native "
+			 "ones: %" PRIu64,
 			 t->frames_apart);
 	if (t->cut_labels > 0)
 		log_info(
@@ -61,4 +61,9 @@ void summary_print(const struct totals *t, unsigned int max_rate, size_t n_event
 	print_scale(t, max_rate, n_events, n_unseen);
 	if (t->finished_late > 0)
 		log_debug("%" PRIu64 " samples were walked in user space", t->finished_late);
+}
+
+void summary_tell_interrupted(void)
+{
+	log_info("interrupted before sampling began");
 }

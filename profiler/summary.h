@@ -14,4 +14,7 @@
 void summary_print(const struct totals *totals, unsigned int max_rate, size_t n_events,
 		   size_t n_unseen);
 
+/* Logs that the user has interrupted a run before it had a result. */
+void summary_tell_interrupted(void);
+
 #endif

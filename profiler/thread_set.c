@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "process/process_snapshot.h"
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 #include "symbols/kallsyms.h"
 
 int thread_set_open(struct thread_set *ret, const struct profiler_options *o)
@@ -20,7 +20,7 @@ int thread_set_open(struct thread_set *ret, const struct profiler_options *o)
 	return thread_reader_open(&ret->reader, kernel, ret->is_hidden, o->btf);
 }
 
-int thread_set_add(struct thread_set *set, const struct process *p, struct thread_snapshot **ret)
+int thread_set_add(struct thread_set *set, struct process *p, struct thread_snapshot **ret)
 {
 	struct snapshot *snapshot = NULL;
 	struct thread_snapshot *t;
@@ -56,7 +56,7 @@ int thread_set_find(const struct thread_set *set, struct thread_snapshot *t)
 
 int thread_set_renew(struct thread_set *set, struct thread_snapshot *t)
 {
-	const struct process *p = t->pid == 0 ? NULL : process_table_find(set->table, t->pid);
+	struct process *p = t->pid == 0 ? NULL : process_table_find(set->table, t->pid);
 	struct snapshot *snapshot;
 	int err;
 

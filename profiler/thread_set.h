@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "process/process.h"
+#include "process/process_table.h"
 #include "sandbox/process_memory.h"
 #include "samples/thread_reader.h"
 #include "samples/thread_snapshot.h"
@@ -41,8 +41,7 @@ int thread_set_open(struct thread_set *ret, const struct profiler_options *optio
  * *ret is valid until the next one is added. 0, -ENOMEM, or -ENOSPC if there is no room for the
  * mappings.
  */
-int thread_set_add(struct thread_set *set, const struct process *process,
-		   struct thread_snapshot **ret);
+int thread_set_add(struct thread_set *set, struct process *process, struct thread_snapshot **ret);
 
 /* Finds the threads: all of the process, or those that options name. See thread_snapshot_find(). */
 int thread_set_find(const struct thread_set *set, struct thread_snapshot *threads);

@@ -37,7 +37,7 @@ static int check_names(const struct trace_parts *p, enum tracer_kind kind, char 
 	if (kind == TRACER_FENTRY || kind == TRACER_KPROBE) {
 		if (is_function(p->name, kind == TRACER_KPROBE))
 			return 0;
-		snprintf(why, ARGUMENTS_WHY_SIZE, "there must be the name of a function%s",
+		snprintf(why, ARGUMENTS_WHY_SIZE, "expected the name of a function%s",
 			 kind == TRACER_KPROBE ? ", or FUNCTION+N" : "");
 		return -EINVAL;
 	}
@@ -45,7 +45,7 @@ static int check_names(const struct trace_parts *p, enum tracer_kind kind, char 
 		return 0;
 	if ((!p->system || tracefs_is_name(p->system)) && tracefs_is_name(p->name))
 		return 0;
-	snprintf(why, ARGUMENTS_WHY_SIZE, "there must be %s",
+	snprintf(why, ARGUMENTS_WHY_SIZE, "expected %s",
 		 p->system ? "SYSTEM:NAME" : "the name of one tracepoint");
 	return -EINVAL;
 }
@@ -62,7 +62,7 @@ int trace_parts_split(const char *argument, enum tracer_kind kind, struct trace_
 	ret_why[0] = '\0';
 	if (kind == TRACER_TRACEPOINT) {
 		if (!colon) {
-			snprintf(ret_why, ARGUMENTS_WHY_SIZE, "there must be SYSTEM:NAME");
+			snprintf(ret_why, ARGUMENTS_WHY_SIZE, "expected SYSTEM:NAME");
 			return -EINVAL;
 		}
 		name = colon + 1;
@@ -75,8 +75,10 @@ int trace_parts_split(const char *argument, enum tracer_kind kind, struct trace_
 	err = check_names(ret, kind, ret_why);
 	if (err < 0 || !values)
 		return err;
-	if (kind != TRACER_KPROBE)
+	if (kind != TRACER_KPROBE || !strchr(ret->name, '+'))
 		return arguments_parse(values, PROBE_KERNEL, &ret->arguments, ret_why);
-	snprintf(ret_why, ARGUMENTS_WHY_SIZE, "it has no values; those of fentry: are arguments");
+	snprintf(
+		ret_why, ARGUMENTS_WHY_SIZE,
+		"within a function, no values can be read: its arguments are known where it begins");
 	return -EINVAL;
 }

@@ -6,9 +6,8 @@
 #include "profiler/arguments.h"
 
 /*
- * Finds what arguments (PROBE_KERNEL) name in a record (trace_place.h), and makes them what the kernel
- * reads there. A type that is wider than what is there becomes as narrow. 0, or -EINVAL, and ret_why
- * says what is wrong with which.
+ * Resolves arguments (PROBE_KERNEL) to fields of a record (trace_place.h), for the BPF program to read. A type wider
+ * than its field is narrowed to it. 0, or -EINVAL with the reason and the argument in ret_why.
  */
 int trace_values_place(struct arguments *arguments, const struct trace_record *record,
 		       char ret_why[ARGUMENTS_WHY_SIZE]);

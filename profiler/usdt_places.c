@@ -12,7 +12,6 @@
 #include "log/log.h"
 #include "log/suggestion.h"
 #include "profiler/parameter_source.h"
-#include "profiler/probe_file.h"
 #include "sandbox/parsers.h"
 
 #define FULL_SIZE (2 * USDT_NAME_SIZE)
@@ -113,8 +112,8 @@ static int choose(struct usdt_places *p, size_t n, const char *file, const char 
 	return err;
 }
 
-int usdt_places_find_by(struct parsers *parsers, const struct uprobe_reader *reader,
-			const char *file, const char *pattern, struct usdt_places *ret)
+int usdt_places_find(struct parsers *parsers, const struct uprobe_reader *reader, const char *file,
+		     const char *pattern, struct usdt_places *ret)
 {
 	size_t n = 0;
 	int err;
@@ -128,14 +127,6 @@ int usdt_places_find_by(struct parsers *parsers, const struct uprobe_reader *rea
 	if (err < 0)
 		usdt_places_done(ret);
 	return err;
-}
-
-int usdt_places_find(struct parsers *parsers, const char *file, const char *pattern,
-		     struct usdt_places *ret)
-{
-	const struct uprobe_reader reader = probe_file_reader(parsers);
-
-	return usdt_places_find_by(parsers, &reader, file, pattern, ret);
 }
 
 void usdt_places_done(struct usdt_places *p)

@@ -17,15 +17,12 @@ struct usdt_places {
 };
 
 /*
- * Finds the probes that PROVIDER:NAME, or a glob for it, stands for, in a file as that of
- * uprobe_places_find(). The parsers read it; NULL: this process does. On failure, logs the reason
+ * Finds the probes that PROVIDER:NAME, or a glob for it, stands for, in a file that
+ * `reader` opens. The parsers read it; NULL: this process does. On failure, logs the reason
  * and returns a negative errno.
  */
-int usdt_places_find(struct parsers *parsers, const char *file, const char *pattern,
-		     struct usdt_places *ret);
-/* The same in the file that `reader` opens. */
-int usdt_places_find_by(struct parsers *parsers, const struct uprobe_reader *reader,
-			const char *file, const char *pattern, struct usdt_places *ret);
+int usdt_places_find(struct parsers *parsers, const struct uprobe_reader *reader, const char *file,
+		     const char *pattern, struct usdt_places *ret);
 void usdt_places_done(struct usdt_places *places);
 
 /* All of a user's file that is open; the caller frees *ret. 0, or an error of parsers_ask(), logged. */

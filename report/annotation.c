@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sum.h"
+
 void annotation_done(struct annotation *annotation)
 {
 	struct annotation_site *site, *next;
@@ -52,9 +54,9 @@ static int add_site(struct annotation *annotation, const struct sample *sample, 
 			return -ENOMEM;
 		}
 	}
-	site->value += value;
+	sum_increase(&site->value, value);
 	if (sample->event == DP_EVENT_OFF_CPU)
-		site->blocked += value;
+		sum_increase(&site->blocked, value);
 	return 0;
 }
 
@@ -64,23 +66,23 @@ int annotation_add(struct annotation *annotation, const struct sample *sample)
 	const struct source_location *locations;
 	size_t n;
 
-	annotation->all += value;
+	sum_increase(&annotation->all, value);
 	/* What the kernel does for it is not its own. */
 	if (sample->n_user == 0 || (sample->n_kernel > 0 && sample->event != DP_EVENT_OFF_CPU))
 		return 0;
 	n = frame_locations(&sample->user[0], false, &locations);
 	for (size_t i = 0; i + 1 < n; i++) {
 		if (is_function(annotation, &locations[i])) {
-			annotation->inlined += value;
+			sum_increase(&annotation->inlined, value);
 			break;
 		}
 	}
 	if (!is_function_of(annotation, &sample->user[0], locations, n))
 		return 0;
 	if (!frame_is_in_binary(&sample->user[0])) {
-		annotation->compiled += value;
+		sum_increase(&annotation->compiled, value);
 		return 0;
 	}
-	annotation->self += value;
+	sum_increase(&annotation->self, value);
 	return add_site(annotation, sample, value);
 }

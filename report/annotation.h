@@ -27,8 +27,8 @@ struct annotation {
 	struct value value;   /* what is counted */
 	uint64_t all;         /* that the samples have */
 	uint64_t self;        /* of these, while the function itself ran */
-	uint64_t inlined;     /* and while it did where it was inlined: in no site */
-	uint64_t compiled;    /* and in code that is in no file: likewise */
+	uint64_t inlined;     /* while it ran inlined into another: in no site */
+	uint64_t compiled;    /* while code of it ran that is in no file: in no site either */
 	struct annotation_site *sites;
 };
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "limits/limits.h"
+
 /*
  * Numbers and texts to bytes and back, for the recording. A number is a varint: seven bits per
  * byte, lowest first; the highest bit means that more follow. A signed number has the sign in its
@@ -63,9 +65,6 @@ static inline void bytes_put_signed(struct bytes *b, int64_t value)
 {
 	bytes_put_number(b, (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0));
 }
-
-/* Longer texts are cut, so that no record is too long for its readers. */
-#define BYTES_MAX_TEXT (16 << 10)
 
 static inline void bytes_put_text(struct bytes *b, const char *text)
 {

@@ -336,6 +336,10 @@ static int put_samples(struct firefox *f, const struct timeline_thread *t)
 {
 	const struct report_context *context = &f->report.context;
 	const struct value measured = value_measured(context), weight = value_main(context);
+	const uint64_t each = weight.scale > 0 ? weight.scale : 1;
+	const char *type = value_is_time(&measured)            ? "tracing-ms" :
+			   strcmp(measured.unit, "bytes") == 0 ? "bytes" :
+								 "samples";
 	uint32_t number = NONE;
 	int err = 0;
 
@@ -349,9 +353,8 @@ static int put_samples(struct firefox *f, const struct timeline_thread *t)
 	if (value_is_time(&measured))
 		PUT_COLUMN("weight", t->n, "%.6f", (double)t->moments[i].value / 1e6);
 	else
-		PUT_COLUMN("weight", t->n, "%" PRIu64, t->moments[i].value / weight.scale);
-	fprintf(f->to, "\"weightType\":\"%s\",\"length\":%zu}",
-		value_is_time(&measured) ? "tracing-ms" : "samples", t->n);
+		PUT_COLUMN("weight", t->n, "%" PRIu64, t->moments[i].value / each);
+	fprintf(f->to, "\"weightType\":\"%s\",\"length\":%zu}", type, t->n);
 	return err;
 }
 

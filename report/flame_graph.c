@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <utlist.h>
 
+#include "base/sum.h"
 #include "report/value.h"
 
 /* A report that only adds to a graph. */
@@ -66,7 +67,7 @@ int flame_graph_add_box(struct flame_graph *graph, struct box *parent, const cha
 		}
 		DL_APPEND(parent->children, box);
 	}
-	box->values[side] += value;
+	sum_increase(&box->values[side], value);
 	*ret = box;
 	return 0;
 }
@@ -102,7 +103,7 @@ int flame_graph_add_stack(struct flame_graph *graph, size_t side, struct report 
 			err = frame_values_sum(graph->frame_values, stack, frame->frame,
 					       graph->value, &box->texts);
 	}
-	graph->root.values[side] += value;
+	sum_increase(&graph->root.values[side], value);
 	return err;
 }
 
@@ -110,7 +111,7 @@ int flame_graph_add_mark(struct flame_graph *graph, size_t side, const char *nam
 {
 	struct box *box;
 
-	graph->root.values[side] += value;
+	sum_increase(&graph->root.values[side], value);
 	return flame_graph_add_box(graph, &graph->root, name, NULL, BOX_MARK, side, value, &box);
 }
 

@@ -10,8 +10,8 @@
 #include "report/symbolized.h"
 
 /*
- * The boxes of a flame graph, of one profile or of two that are compared: a box is a function in the
- * place where it was called, and stands on its caller's. Boxes at the root are processes.
+ * The boxes of a flame graph, of one profile or of two to compare: a box is a function with a given call path, on top
+ * of its caller's box. The lowest boxes are processes.
  */
 
 enum box_kind { BOX_USER, BOX_INLINED, BOX_KERNEL, BOX_MARK, BOX_PROCESS, BOX_FIRST_LANGUAGE };

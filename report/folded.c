@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/sum.h"
 #include "base/text.h"
 #include "report/outcome.h"
 #include "report/profile.h"
@@ -88,7 +89,7 @@ static int count_line(struct folded *folded, const char *text, size_t size, uint
 			return -ENOMEM;
 		}
 	}
-	line->value += value;
+	sum_increase(&line->value, value);
 	return 0;
 }
 

@@ -14,8 +14,10 @@ static const struct {
 
 enum frame_kind frame_kind(const struct frame *frame)
 {
+	enum dp_method method = frame_is_near(frame) ? DP_METHOD_JAVA : frame->method;
+
 	for (int i = FRAME_FIRST_LANGUAGE; i < FRAME_N_KINDS; i++)
-		if (frame->method == kinds[i].method)
+		if (method == kinds[i].method)
 			return (enum frame_kind)i;
 	return FRAME_NATIVE;
 }

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/sum.h"
 #include "base/text.h"
 #include "limits/limits.h"
 
@@ -89,7 +90,7 @@ static struct frame_values_call *find_or_add_call(struct frame_values *values, u
 static void count(struct count *count, const struct sample *sample)
 {
 	count->count += sample->weight;
-	count->time_ns += sample->weight * sample->value_ns;
+	count->time_ns = sum_of(count->time_ns, sample_sum(sample));
 }
 
 static int add_text(struct frame_values *values, struct frame_values_call *call, const char *text,
@@ -213,7 +214,7 @@ int frame_values_sum(const struct frame_values *values, const struct stack *stac
 
 	if (!call)
 		return 0;
-	to->all += value_of(value, stack, &call->count);
+	sum_increase(&to->all, value_of(value, stack, &call->count));
 	for (const struct frame_values_text *t = call->texts; err == 0 && t; t = t->hh.next)
 		err = label_counts_add_text(&to->counts, t->text,
 					    value_of(value, stack, &t->count));

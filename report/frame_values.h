@@ -23,7 +23,7 @@ int frame_values_add(struct frame_values *values, const struct sample *sample, u
 /* A copy of the labels without those that have a frame; NULL: there are none. 0 or -ENOMEM; the caller frees *ret. */
 int frame_values_take_away(const struct sample *sample, struct label_set **ret);
 
-/* The values of one function in whatever is shown, and of how much any are known. */
+/* The values of one function in a view, and how much of its weight has any. */
 struct value_texts {
 	struct label_counts counts;
 	uint64_t all;
@@ -31,7 +31,7 @@ struct value_texts {
 
 void value_texts_done(struct value_texts *texts);
 
-/* Adds those of a frame of a stack (struct symbolized_frame), as much as they are of a value. 0 or -ENOMEM. */
+/* Adds those of a frame of a stack (struct symbolized_frame), scaled to a value. 0 or -ENOMEM. */
 int frame_values_sum(const struct frame_values *values, const struct stack *stack, uint32_t frame,
 		     const struct value *value, struct value_texts *to);
 

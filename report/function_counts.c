@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/sum.h"
 #include "base/text.h"
 #include "report/profile.h"
 #include "report/symbolized.h"
@@ -112,9 +113,9 @@ static int count_stack(const struct stack *stack, void *arg)
 		if (!row)
 			return -ENOMEM;
 		if (leaf)
-			row->self[f->side] += value;
+			sum_increase(&row->self[f->side], value);
 		if (row->last_stack != number)
-			row->total[f->side] += value;
+			sum_increase(&row->total[f->side], value);
 		row->last_stack = number;
 		leaf = false;
 	}

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/sum.h"
 #include "base/text.h"
 
 /* The most binaries to name, and the least share of all values, in percent. */
@@ -63,7 +64,7 @@ static int add_nameless(struct hints *hints, const struct module *module, uint64
 		}
 	}
 	if (b->last_stack != stack)
-		b->value += value;
+		sum_increase(&b->value, value);
 	b->last_stack = stack;
 	return 0;
 }
@@ -116,7 +117,7 @@ int hints_add(struct hints *hints, const struct symbolized_stack *stack, uint64_
 			err = add_nameless(hints, s->module, value, number);
 	}
 	if (runtime < HINT_RUNTIMES) {
-		hints->runtimes[runtime].value += value;
+		sum_increase(&hints->runtimes[runtime].value, value);
 		hints->runtimes[runtime].has_functions |= has_functions;
 	}
 	return err;

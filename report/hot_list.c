@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/sum.h"
 #include "base/text.h"
 #include "report/group.h"
 #include "report/hottest.h"
@@ -171,10 +172,10 @@ int hot_list_add(struct hot_list *list, const struct stack *stack)
 		struct hot *f = list->path[i];
 
 		if (i == list->leaf)
-			f->self += value;
+			sum_increase(&f->self, value);
 		if (f->last_stack == stack->user)
 			continue;
-		f->total += value;
+		sum_increase(&f->total, value);
 		f->last_stack = stack->user;
 		if (list->has_labels)
 			err = count_labels(list, f, stack, value);

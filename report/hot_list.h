@@ -26,12 +26,12 @@ struct hot {
 
 /*
  * The value of each function by itself and with its callees: events, or nanoseconds. A wait belongs to
- * its innermost user function, whose name is followed by the reason: `read [futex]`.
+ * its innermost user function, whose name is followed by the reason: `epoll_wait [epoll]`.
  */
 struct hot_list {
 	struct report *report;     /* for its names and values */
 	const struct value *value; /* what to add up; NULL: value_measured() */
-	bool has_labels; /* functions have the values of the label by which stacks are told apart */
+	bool has_labels; /* functions have the values of the label by which stacks are grouped */
 	struct hot *functions;              /* in a list, by hh.next */
 	struct symbolized_stack symbolized; /* of the last stack added */
 	/* The functions of that stack, leaf first, without marks. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/sum.h"
 
 struct hottest_path {
 	UT_hash_handle hh;
@@ -55,6 +56,7 @@ static int put_function(struct report *report, const char *name,
 		.name = report->strings.strings[number],
 		.kind = symbolized ? symbolized->kind : SYMBOLIZED_MARK,
 		.is_inlined = symbolized && symbolized->is_inlined,
+		.is_near = symbolized && symbolized->is_near,
 	};
 	return 0;
 }
@@ -134,7 +136,7 @@ int hottest_add(struct hottest *hottest, struct report *report, const struct sta
 
 	if (err < 0 || !path)
 		return err < 0 ? err : -ENOMEM;
-	path->value += value_of_stack(value, stack);
+	sum_increase(&path->value, value_of_stack(value, stack));
 	return add_values(path, stack, symbolized, value, values);
 }
 
@@ -146,7 +148,7 @@ static void count_prefixes(struct hottest *all, const struct hottest_path *path)
 		     i < p->n && i < path->n && p->functions[i].name == path->functions[i].name &&
 		     p->functions[i].kind == path->functions[i].kind;
 		     i++)
-			all->functions[i].value += p->value;
+			sum_increase(&all->functions[i].value, p->value);
 }
 
 size_t hottest_find(struct hottest *hottest, const struct hottest_function **ret,

@@ -19,7 +19,7 @@ struct hottest {
 struct hottest_function {
 	const char *name; /* the report's string */
 	uint64_t kind;    /* enum symbolized_kind */
-	uint64_t is_inlined;
+	uint32_t is_inlined, is_near;
 	uint64_t value; /* of all stacks with the same functions from the root down to this one */
 	struct value_texts *texts; /* of its calls in this stack; NULL: none */
 };

@@ -312,5 +312,6 @@ const char *report_html_missing(void)
 {
 	return viewer_size > 0 ? NULL :
 				 "this build has no viewer for HTML: run `ci/setup viewers` and "
-				 "build again, or write .speedscope.json or .svg";
+				 "`meson setup --reconfigure BUILD`, and build again, or write "
+				 ".speedscope.json or .svg";
 }

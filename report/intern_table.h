@@ -7,7 +7,7 @@
 #include "report/recording.h"
 #include "report/recording_reader.h"
 
-/* What a recording states once and its samples refer to by number. */
+/* The records of a recording that samples refer to by number. */
 
 /*
  * A binary, even if stated several times, or a kernel function. They are never freed: reports refer

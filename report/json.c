@@ -165,7 +165,8 @@ static json_t *json_metadata(const struct report_context *context, const struct 
 	json_object_set_new(json, "target", json_text(context->target));
 	json_object_set_new(json, "event", json_text(context->event));
 	json_object_set_new(json, "hz", context->hz ? json_number(context->hz) : json_null());
-	json_object_set_new(json, "off_cpu", json_boolean(value_is_time(&measured)));
+	json_object_set_new(json, "off_cpu",
+			    json_boolean(value_is_time(&measured) && !measured.is_own));
 	json_object_set_new(json, "values", json_value_types(context));
 	json_object_set_new(json, "host", json_text_or_null(context->host));
 	json_object_set_new(json, "kernel", json_text_or_null(context->kernel));

@@ -142,9 +142,32 @@ static void json_set_own_labels(json_t *json, const struct sample *sample)
 									 json_null());
 }
 
+/* Of --value. */
+static json_t *json_own_value(const struct report_context *context, const struct sample *sample,
+			      const char *name)
+{
+	json_t *json = json_object();
+
+	json_object_set_new(json, name,
+			    value_own_is_missing(context, sample) ?
+				    json_null() :
+				    json_integer((json_int_t)sample->value_ns));
+	for (size_t i = 0; i < context->n_more; i++) {
+		uint64_t number;
+
+		json_object_set_new(json, context->more[i].name,
+				    value_label_number(context->more[i].name, sample->labels,
+						       &number) ?
+					    json_integer((json_int_t)number) :
+					    json_null());
+	}
+	return json;
+}
+
 static json_t *json_sample(const struct report *report, const struct sample *sample,
 			   const struct totals *totals)
 {
+	const char *own = value_own_name(&report->context, sample);
 	bool is_memory = value_is_memory(&report->context);
 	json_t *json = json_object();
 
@@ -166,9 +189,11 @@ static json_t *json_sample(const struct report *report, const struct sample *sam
 	json_object_set_new(json, "late", json_boolean(sample->late));
 	json_object_set_new(json, "weight", json_integer((json_int_t)sample->weight));
 	json_object_set_new(json, "value_ns",
-			    sample->value_ns && !is_memory ?
+			    sample->value_ns && !is_memory && !own ?
 				    json_integer((json_int_t)sample->value_ns) :
 				    json_null());
+	if (own)
+		json_object_set_new(json, "values", json_own_value(&report->context, sample, own));
 	if (is_memory)
 		json_object_set_new(json, "bytes", json_integer((json_int_t)sample->value_ns));
 	json_set_labels(json, sample->labels);

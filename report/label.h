@@ -14,7 +14,7 @@ struct label {
 	const char *text; /* NULL: a number */
 	int64_t number;
 	const char *unit; /* of a number: "bytes", "nanoseconds"; "": none */
-	/* The number, from 1, of the probe of whose call it is a value (struct frame); 0: of none */
+	/* If it is a value of a probed call (struct frame): the probe's number, from 1; else 0 */
 	unsigned char probe;
 	bool is_decimal; /* the text is a number that need not be an integer: "0.5", "1e+20" */
 };
@@ -26,6 +26,8 @@ struct label {
 /* Of exceptions: the type that was thrown, and the text of what(). */
 #define LABEL_EXCEPTION_TYPE "exception.type"
 #define LABEL_EXCEPTION_MESSAGE "exception.message"
+#define LABEL_EXCEPTION_LANGUAGE "exception.language" /* of C++ there is none */
+#define LABEL_LANGUAGE_JAVA "java"
 
 static inline bool label_is_of_span(const char *key)
 {

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/sum.h"
 #include "base/text.h"
 #include "limits/limits.h"
 #include "report/value.h"
@@ -51,7 +52,7 @@ static int add_text(struct label_counts *counts, const char *text, size_t key_si
 			return -ENOMEM;
 		}
 	}
-	e->value += value;
+	sum_increase(&e->value, value);
 	return 0;
 }
 

@@ -63,6 +63,15 @@ void markup_put_count(uint64_t count, FILE *to)
 	fprintf(to, " %03" PRIu64, count % 1000);
 }
 
+static void put_noun(const struct value *unit, uint64_t value, FILE *to)
+{
+	fputc(' ', to);
+	if (unit->is_own)
+		(void)markup_put_text(value_noun(unit), to);
+	else
+		fputs(value == 1 ? "event" : "events", to);
+}
+
 void markup_put_value(const struct report_context *context, uint64_t value, FILE *to)
 {
 	const struct value unit = value_main(context);
@@ -70,7 +79,7 @@ void markup_put_value(const struct report_context *context, uint64_t value, FILE
 
 	if (!value_is_time(&unit)) {
 		markup_put_count(value, to);
-		fputs(value == 1 ? " event" : " events", to);
+		put_noun(&unit, value, to);
 	} else if (seconds >= 1) {
 		fprintf(to, "%.2f s", seconds);
 	} else if (seconds >= 1e-3) {

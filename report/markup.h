@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "report/report.h"
+#include "report/report_context.h"
 
 /* Text between the tags of HTML and XML, and in attributes. */
 

@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/sum.h"
 #include "report/mapping.h"
 #include "report/otlp_request.h"
 #include "report/own_label.h"
@@ -45,7 +46,8 @@ struct otlp {
 	struct mapping_list mappings;
 	struct moment *moments;
 	size_t n_moments, moments_size;
-	bool is_weighted; /* some sample stands for several events */
+	bool is_weighted;  /* some sample stands for several events */
+	uint64_t n_events; /* of the request */
 	struct otlp_type types[VALUES_MAX];
 	size_t n_types;
 	struct otlp_request request;
@@ -109,10 +111,16 @@ static struct otlp_type *add_type(struct otlp *otlp, const struct value *value)
 }
 
 /*
- * Samples of running threads at a rate: their number, and in the period the time between two. Those
- * that weigh more than one have no times, because Pyroscope takes one value of each
- * (pkg/ingester/otlp/convert.go).
+ * What has a period has no times if samples weigh more than one, because Pyroscope takes one value of each
+ * then (pkg/ingester/otlp/convert.go).
  */
+static void set_period(struct otlp *otlp, struct otlp_type *type, int64_t period)
+{
+	type->period = period;
+	type->has_times = !otlp->is_weighted;
+}
+
+/* Samples of running threads at a rate: their number, and in the period the time between two. */
 static void add_cpu_type(struct otlp *otlp)
 {
 	const struct value value = {
@@ -122,8 +130,7 @@ static void add_cpu_type(struct otlp *otlp)
 
 	type->period_name = "cpu";
 	type->period_unit = "nanoseconds";
-	type->period = 1000000000 / otlp->report.context.hz;
-	type->has_times = !otlp->is_weighted;
+	set_period(otlp, type, 1000000000 / otlp->report.context.hz);
 }
 
 static void add_time_type(struct otlp *otlp, const struct value *value)
@@ -146,7 +153,7 @@ static void add_count_type(struct otlp *otlp, const struct value *value)
 
 	type->period_name = value->name;
 	type->period_unit = value->unit;
-	type->period = otlp->report.context.period > 0 ? otlp->report.context.period : 1;
+	set_period(otlp, type, otlp->report.context.period > 0 ? otlp->report.context.period : 1);
 }
 
 /* Each profile has one type of values: what pprof has several of. */
@@ -159,8 +166,10 @@ static void set_types(struct otlp *otlp)
 	if (context->n_several == 0 && context->hz > 0)
 		add_cpu_type(otlp);
 	for (size_t i = 0; i < n; i++) {
-		if (!value_is_time(&values[i])) {
-			if (context->n_several > 0 || n == 1)
+		if (values[i].is_own) {
+			add_type(otlp, &values[i])->has_values = true;
+		} else if (!value_is_time(&values[i])) {
+			if (context->n_several > 0 || n == 1 || context->value)
 				add_count_type(otlp, &values[i]);
 		} else if (context->timed || values[i].events != EVENT_BIT(DP_EVENT_CPU)) {
 			add_time_type(otlp, &values[i]);
@@ -391,8 +400,9 @@ static int add_moment(struct otlp *otlp, const struct stack *stack, struct otlp_
 	struct stack one = *stack;
 	int err = 0;
 
+	otlp->n_events += moment->weight;
 	one.count = moment->weight;
-	one.time_ns = moment->weight * moment->value_ns;
+	one.time_ns = sum_of_equal(moment->weight, moment->value_ns);
 	for (size_t i = 0; err == 0 && i < otlp->n_types; i++) {
 		uint64_t value = value_of_stack(&otlp->types[i].value, &one);
 
@@ -416,15 +426,17 @@ static bool is_full(const struct otlp *otlp)
 static int end_request(struct otlp *otlp, uint64_t duration_ns)
 {
 	const struct report_parts *parts = otlp->report.context.parts;
+	uint64_t n_events = otlp->n_events;
 	int err;
 
 	if (parts && otlp->request.n_samples == 0)
 		return 0;
+	otlp->n_events = 0;
 	err = otlp_request_write(&otlp->request, duration_ns, otlp->report.to);
 	element_table_done(&otlp->spots);
 	if (err < 0 || !parts)
 		return err;
-	err = parts->end(parts->arg);
+	err = parts->end(parts->arg, n_events);
 	if (otlp->end_err == 0)
 		otlp->end_err = err;
 	return 0;

@@ -52,7 +52,7 @@ void otlp_request_done(struct otlp_request *r);
 int otlp_request_resource(struct otlp_request *r, const struct sample *sample,
 			  struct otlp_resource **ret);
 
-/* Tells that a process uses a binary: which may be its program, by its name. */
+/* Notes that a process uses a binary. One with the process's name is taken for its program. */
 void otlp_resource_use(struct otlp_resource *resource, const struct module *module);
 
 /* Adds an event to the profile of a type, by number. 0, -ENOMEM, or -EOVERFLOW. */

@@ -23,7 +23,7 @@ static bool get_pid(const struct sample *sample, struct label *ret)
 static bool get_tid(const struct sample *sample, struct label *ret)
 {
 	ret->number = sample->tid;
-	return true;
+	return !sample->is_folded;
 }
 
 static bool get_comm(const struct sample *sample, struct label *ret)
@@ -41,13 +41,13 @@ static bool get_thread_name(const struct sample *sample, struct label *ret)
 static bool get_outcome(const struct sample *sample, struct label *ret)
 {
 	ret->text = outcome_word(sample->outcome);
-	return true;
+	return !sample->is_folded;
 }
 
 static bool get_state(const struct sample *sample, struct label *ret)
 {
 	ret->text = state_text(sample->state);
-	return sample->event == DP_EVENT_OFF_CPU;
+	return sample->event == DP_EVENT_OFF_CPU && !sample->is_folded;
 }
 
 static bool get_language(const struct sample *sample, struct label *ret)

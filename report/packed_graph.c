@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/sum.h"
 
 #define NONE UINT32_MAX
 
@@ -129,7 +130,7 @@ static int add_boxes(const struct packed_graph *packed, const char *process,
 		if (!parent)
 			continue;
 		if (!box->parent)
-			graph->root.values[0] += box->value;
+			sum_increase(&graph->root.values[0], box->value);
 		err = flame_graph_add_box(graph, parent, strings[box->name], binary,
 					  (enum box_kind)box->kind, 0, box->value, &boxes[i]);
 	}

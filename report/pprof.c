@@ -3,6 +3,7 @@
  * A profile for `go tool pprof` and other readers of its format, compressed by gzip. docs/FORMAT.md
  * says which fields are written.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -43,6 +44,7 @@ struct pprof {
 	size_t n_samples;     /* written to this file */
 	unsigned int n_files; /* that are complete */
 	int end_err;          /* the first of report_parts.end */
+	uint64_t n_events;    /* of the file's samples */
 	struct symbolized_stack symbolized;
 	uint64_t *locations; /* of the sample being written */
 	size_t locations_size;
@@ -157,15 +159,20 @@ static int add_own_labels(struct pprof *pprof, const struct sample *sample)
 
 static int make_labels(struct pprof *pprof, const struct sample *sample)
 {
+	bool for_pyroscope = pprof->report.context.for_pyroscope;
 	struct labels *labels = &pprof->labels;
 	struct label label;
 	size_t at = 0;
 	int err;
 
 	labels->n = 0;
-	err = add_own_labels(pprof, sample);
+	err = for_pyroscope ? 0 : add_own_labels(pprof, sample);
 	while (err == 0 && label_set_next(sample->labels, &at, &label))
-		err = add_label(pprof, own_label_has_key(label.key) ? "label:" : "", &label);
+		if (!for_pyroscope)
+			err = add_label(pprof, own_label_has_key(label.key) ? "label:" : "",
+					&label);
+		else if (strcmp(label.key, REPORT_EVENT) != 0)
+			err = add_label(pprof, "", &label);
 	for (size_t i = 0; err == 0 && i < labels->n; i++) {
 		err = array_reserve(labels->pointers, i, labels->pointers_size);
 		if (err == 0)
@@ -202,13 +209,32 @@ static int write_stack(struct pprof *pprof, const struct stack *stack)
 	profile.n_sample = 1;
 	profile.sample = samples;
 	pprof->n_samples++;
+	pprof->n_events += stack->count;
 	return pprof_writer_put(&pprof->writer, &profile);
+}
+
+/* Pyroscope refuses a type with a `-`, and its queries divide names at a `:`. */
+static char *make_plain(const char *name)
+{
+	char *plain = strdup(name);
+
+	for (char *at = plain; at && *at; at++)
+		if (!isascii(*at) || !isalnum(*at))
+			*at = '_';
+	return plain;
 }
 
 static int make_type(struct pprof *pprof, const struct value *value, Pprof__ValueType *ret)
 {
-	int err = pprof_writer_string(&pprof->writer, value->name, &ret->type);
+	_cleanup_free_ char *plain = NULL;
+	int err = 0;
 
+	if (pprof->report.context.for_pyroscope) {
+		plain = make_plain(value->name);
+		err = plain ? 0 : -ENOMEM;
+	}
+	if (err == 0)
+		err = pprof_writer_string(&pprof->writer, plain ?: value->name, &ret->type);
 	return err == 0 ? pprof_writer_string(&pprof->writer, value->unit, &ret->unit) : err;
 }
 
@@ -335,6 +361,7 @@ static int begin_file(struct pprof *pprof)
 		return err;
 	pprof->is_writing = true;
 	pprof->n_samples = 0;
+	pprof->n_events = 0;
 	err = write_head(pprof, pprof->totals);
 	if (err == 0)
 		err = comment_context(pprof);
@@ -355,7 +382,7 @@ static int end_file(struct pprof *pprof)
 	pprof->n_files++;
 	if (err < 0 || !parts)
 		return err;
-	err = parts->end(parts->arg);
+	err = parts->end(parts->arg, pprof->n_events);
 	if (pprof->end_err == 0)
 		pprof->end_err = err;
 	return 0;

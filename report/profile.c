@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/sum.h"
 #include "report/label_table.h"
 
 /* What distinguishes stacks; frames follow, the user's first. */
@@ -80,6 +81,7 @@ static int count_apart(struct profile *profile, const struct sample *sample, str
 
 	strcpy(ret->comm, sample->comm);
 	ret->outcome = sample->outcome;
+	ret->is_folded = sample->is_folded;
 	ret->kernel_error = sample->kernel_error;
 	ret->event = sample->event;
 	ret->state = sample->event == DP_EVENT_OFF_CPU ? sample->state : 0;
@@ -184,7 +186,7 @@ int profile_add_numbered(struct profile *profile, const struct sample *sample, u
 			look_names_up(profile, sample);
 	}
 	e->count += sample->weight;
-	e->time_ns += sample->weight * sample->value_ns;
+	e->time_ns = sum_of(e->time_ns, sample_sum(sample));
 	*ret = e->number;
 	return 0;
 }

@@ -22,7 +22,6 @@
 #include "report/recording_probes.h"
 #include "report/report.h"
 #include "report/span_times.h"
-#include "report/value.h"
 #include "symbols/kallsyms.h"
 
 /* If the program is killed, samples of this age are in the file. */
@@ -72,6 +71,12 @@ struct recording {
 /* Two numbers of at most ten bytes. */
 #define MAX_RECORD_HEAD 20
 
+static int flush(struct recording *r)
+{
+	r->report.n_held = 0;
+	return block_writer_flush(&r->blocks);
+}
+
 static int put_record(struct recording *r, enum recording_tag tag, const struct bytes *record)
 {
 	struct bytes *raw = &r->blocks.raw;
@@ -80,7 +85,7 @@ static int put_record(struct recording *r, enum recording_tag tag, const struct 
 		return -ENOMEM;
 	/* A block is limited by its readers, and records do not continue in the next one. */
 	if (raw->size + record->size + MAX_RECORD_HEAD > BLOCK_MAX) {
-		int err = block_writer_flush(&r->blocks);
+		int err = flush(r);
 
 		if (err < 0)
 			return err;
@@ -141,35 +146,9 @@ static void forget_all(struct recording *r)
 
 static int put_context(struct recording *r)
 {
-	const struct report_context *context = &r->report.context;
-	const struct value measured = value_measured(context);
-	struct bytes *b = &r->record;
-
-	b->size = 0;
-	recording_put_text(b, "target", context->target);
-	recording_put_text(b, "event", context->event);
-	recording_put_text(b, "counts", context->counts);
-	for (size_t i = 0; i < context->n_several; i++) {
-		char key[RECORDING_KEY_SIZE];
-
-		snprintf(key, sizeof(key), RECORDING_KEY_EVENT, i);
-		recording_put_text(b, key, context->several[i].name);
-		snprintf(key, sizeof(key), RECORDING_KEY_COUNTS, i);
-		recording_put_text(b, key, context->several[i].counts);
-	}
-	recording_put_text(b, "command", context->command);
-	recording_put_text(b, "host", context->host);
-	recording_put_text(b, "kernel", context->kernel);
-	recording_put_text(b, "version", DP_VERSION);
-	recording_put_number(b, "hz", context->hz);
-	recording_put_number(b, "period", context->period);
-	recording_put_number(b, "events", context->events);
-	/* For readers that do not know `events`. */
-	recording_put_number(b, "time", value_is_time(&measured));
-	recording_put_number(b, "wall", value_other_event(context) != NULL);
-	recording_put_number(b, "started_ns", context->started_ns);
-	recording_put_number(b, "started_real_ns", context->started_real_ns);
-	return put_record(r, RECORDING_CONTEXT, b);
+	r->record.size = 0;
+	recording_put_context(&r->record, &r->report.context);
+	return put_record(r, RECORDING_CONTEXT, &r->record);
 }
 
 /* The event's name is known only when sampling begins; then the file may be written. */
@@ -535,12 +514,13 @@ static int recording_add(struct report *report, const struct sample *sample,
 		err = put_sample(r, sample);
 	if (err < 0)
 		return err;
+	report->n_held++;
 	/* A blocked thread's sample has the time at which it began to block. */
 	if (r->blocks.raw.size < BLOCK_SIZE && sample->time_ns < r->flushed_ns + FLUSH_NS)
 		return 0;
 	if (sample->time_ns > r->flushed_ns)
 		r->flushed_ns = sample->time_ns;
-	return block_writer_flush(&r->blocks);
+	return flush(r);
 }
 
 static int recording_finish(struct report *report, const struct totals *totals)
@@ -562,7 +542,7 @@ static int recording_finish(struct report *report, const struct totals *totals)
 	bytes_put_number(b, totals->pages_requested);
 	if (err == 0)
 		err = put_record(r, RECORDING_TOTALS, b);
-	return err < 0 ? err : block_writer_flush(&r->blocks);
+	return err < 0 ? err : flush(r);
 }
 
 static void recording_free(struct report *report)

@@ -18,6 +18,10 @@
 #define RECORDING_MAGIC "dwarfrec"
 #define RECORDING_MAGIC_SIZE 8
 #define RECORDING_VERSION 1
+/*
+ * A number beside the count (--value) needs no other version. Its name is a key that older readers skip, and without
+ * that they leave the number out: they tell the samples of such an event by their count, which is right, not by their time.
+ */
 /* Without a rate, each sample has its time: a reader that does not know this would only count them. */
 #define RECORDING_VERSION_TIMED 2
 
@@ -76,6 +80,11 @@ enum recording_field {
 /* Keys of the context for each of several events, numbered from 0. */
 #define RECORDING_KEY_EVENT "event.%zu"
 #define RECORDING_KEY_COUNTS "counts.%zu"
+#define RECORDING_KEY_VALUE "value.%zu" /* and what each has beside its count, if it has */
+#define RECORDING_KEY_UNIT "value_unit.%zu"
+/* Further numbers of one event, from 0 */
+#define RECORDING_KEY_MORE "more.%zu"
+#define RECORDING_KEY_MORE_UNIT "more_unit.%zu"
 #define RECORDING_KEY_SIZE 32
 
 #endif

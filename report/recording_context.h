@@ -5,23 +5,25 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "limits/limits.h"
 #include "report/bytes.h"
-#include "report/report.h"
+#include "report/report_context.h"
 #include "report/value.h"
 
-#define RECORDING_MAX_TEXTS 64 /* pairs in the context */
-
-/* What a recording says of itself, at its start. It must not move once it is read. */
+/* The description of a recording, at its start. It must not move after it has been read. */
 struct recording_context {
 	char *texts[2 * RECORDING_MAX_TEXTS]; /* keys and values, owned */
 	size_t n_texts;
 	struct report_context context; /* its strings are among these */
-	struct report_event several[VALUES_MAX];
+	struct report_event several[REPORT_EVENTS_MAX];
+	struct report_number more[REPORT_NUMBERS_MAX];
 };
 
 /* Appends a pair to the record; text NULL: none. */
 void recording_put_text(struct bytes *b, const char *key, const char *value);
 void recording_put_number(struct bytes *b, const char *key, uint64_t value);
+/* All pairs of a context. */
+void recording_put_context(struct bytes *b, const struct report_context *context);
 
 /* Reads the record into an empty one. 0, -ENOMEM or -EBADMSG. Always call recording_context_done(). */
 int recording_context_read(struct view *v, struct recording_context *ret);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/sum.h"
 #include "report/block_stream.h"
 #include "report/bytes.h"
 #include "report/intern_table.h"
@@ -202,7 +203,7 @@ static void read_fields(struct view *v, struct sample *s, uint64_t fields)
 	if (fields & RECORDING_HAS_WEIGHT)
 		s->weight = view_number(v);
 	if (fields & RECORDING_HAS_VALUE)
-		s->value_ns = view_number(v);
+		s->value_ns = sum_of(view_number(v), 0);
 	if (fields & RECORDING_HAS_OUTCOME)
 		s->outcome = (enum dp_outcome)view_below(v, DP_N_OUTCOMES);
 	if (fields & RECORDING_HAS_FAULT)

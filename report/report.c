@@ -7,7 +7,9 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "report/group.h"
+#include "report/piped.h"
 #include "symbols/kallsyms.h"
 
 static const struct report_format formats[] = {
@@ -123,7 +125,18 @@ int report_new(const struct report_format *format, const struct report_context *
 	return 0;
 }
 
-int report_add(struct report *report, const struct sample *sample, const struct totals *totals)
+void report_set_piped(struct report *report, struct piped *piped)
+{
+	report->piped = piped;
+	report->to = piped_file(piped);
+}
+
+static bool is_given_up(const struct report *report)
+{
+	return report->piped && piped_is_given_up(report->piped);
+}
+
+static int add(struct report *report, const struct sample *sample, const struct totals *totals)
 {
 	_cleanup_(label_set_freep) struct label_set *labels = NULL;
 	struct sample grouped = *sample;
@@ -139,6 +152,15 @@ int report_add(struct report *report, const struct sample *sample, const struct 
 		err = report->add(report, report->context.by ? &grouped : sample, totals);
 	if (report->streams && report->strings.n > REPORT_MAX_STRINGS)
 		string_table_done(&report->strings);
+	return err;
+}
+
+int report_add(struct report *report, const struct sample *sample, const struct totals *totals)
+{
+	int err = is_given_up(report) ? 0 : add(report, sample, totals);
+
+	if (report->piped && (err == 0 || is_given_up(report)))
+		err = piped_count(report->piped, report->n_held);
 	return err;
 }
 
@@ -161,9 +183,11 @@ int report_write_error(FILE *to)
 
 int report_finish(struct report *report, const struct totals *totals)
 {
-	int err = report->finish(report, totals);
+	int err = is_given_up(report) ? 0 : report->finish(report, totals);
 	int write_err = err == 0 || err == -EIO ? report_write_error(report->to) : 0;
 
+	if (is_given_up(report))
+		return 0;
 	return write_err < 0 ? write_err : err;
 }
 

@@ -5,67 +5,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "report/report_context.h"
 #include "report/sample.h"
 #include "report/string_table.h"
 
-struct group;
-struct kallsyms;
-struct names;
-struct top_viewer;
-
-/* One of several events that were sampled at once. */
-struct report_event {
-	const char *name;   /* "page-faults" */
-	const char *counts; /* what is counted: "page_faults" */
-};
-
-/*
- * The label of each sample with the name of its event, if there are several. Programs have their own
- * labels `event`; this key comes before theirs, as labels are sorted.
- */
-#define REPORT_EVENT "-e"
-/* The event of samples that probes take which were added meanwhile. */
-#define REPORT_PROBE_EVENT "probe"
-
-/*
- * For a format whose readers take files of a limited size (otlp, pprof): it writes several, each
- * complete by itself, and each sample into one of them. `end` is called when one has been written, and
- * what is written then belongs to the next one. 0 or a negative errno, which report_finish() returns
- * after it has written the others. A file may exceed the size, which is that before compression, by a
- * stack and its names.
- */
-struct report_parts {
-	size_t max_size, max_samples;
-	int (*end)(void *arg);
-	void *arg;
-};
-
-/* What was profiled, for the head of a report. The caller keeps the strings. */
-struct report_context {
-	const char *target;     /* "python3 (PID 4711)" */
-	const char *event;      /* "cpu-clock", "cycles", "uprobe:/lib/libc.so.6:malloc" */
-	unsigned int hz;        /* 0: at each event */
-	unsigned int period;    /* events for each of which a sample stands; 0: not known */
-	unsigned int events;    /* sampled kinds, as EVENT_BIT */
-	const struct group *by; /* key to group stacks by; NULL: the format's default */
-	const struct report_event *several; /* if several events were sampled, each of them */
-	size_t n_several;                   /* 0: there is one */
-	const char *counts; /* what is counted, such as "page_faults"; NULL: events or samples */
-	const struct report_parts *parts; /* NULL: one file */
-	size_t max_frames;                /* of a stack, for readers with a limit; 0: none */
-	bool main_value;                  /* of several values, only the count and the last */
-	const struct top_viewer *viewer;  /* takes what `top` would write; NULL: nobody */
-	bool timed;                       /* of different rates: hz is 0, samples have times */
-	bool wide;                        /* lines may be wider than a terminal */
-	bool symbols;                     /* look names up */
-	struct names *names;              /* for modules and kallsyms: how names are shown */
-	const struct kallsyms *kallsyms;  /* NULL: kernel addresses stay numbers */
-	const char *command;              /* the profiler's command line */
-	const char *host;                 /* name of the machine */
-	const char *kernel;               /* "Linux 6.18.5 " DP_ARCH */
-	uint64_t started_ns;              /* CLOCK_MONOTONIC, as the samples' times */
-	uint64_t started_real_ns;         /* the same time by CLOCK_REALTIME */
-};
+struct piped;
 
 /*
  * A report being made. Each format is a file that fills this in; report.c has the table of formats.
@@ -75,7 +19,9 @@ struct report {
 	FILE *to;
 	struct string_table strings; /* see symbolized.h */
 	bool streams;                /* keeps nothing of a sample, except strings for a while */
-	bool forgets;                /* keeps nothing of an interval that tick() has shown */
+	struct piped *piped;         /* which `to` leads to; NULL: none */
+	size_t n_held; /* of the last samples, those that are still to be written to it */
+	bool forgets;  /* keeps nothing of an interval that tick() has shown */
 	/* 0, or a negative errno, after which the report cannot be used. */
 	int (*add)(struct report *report, const struct sample *sample, const struct totals *totals);
 	/* Ends an interval, with the totals so far; NULL: not needed. */
@@ -96,7 +42,7 @@ struct report_format {
 	 */
 	bool groups;
 	bool streams;    /* writes samples as they come, and keeps none */
-	bool no_memory;  /* it cannot tell bytes that were allocated from samples */
+	bool no_memory;  /* it cannot distinguish allocated bytes from samples */
 	const char *use; /* what to do with such a file, as a phrase; NULL: it is obvious */
 	/* What this build lacks for it, and what to do, as a phrase; NULL: nothing. */
 	const char *(*missing)(void);
@@ -131,12 +77,14 @@ void report_format_list_names(FILE *to);
 /* Profiles that are compared with each other. */
 #define REPORT_SIDES 2
 
-/* The most strings of a streaming report; about as many are in use at a time. */
-#define REPORT_MAX_STRINGS 16384
-
 /* `to` and the context's strings must outlive the report. */
 int report_new(const struct report_format *format, const struct report_context *context, FILE *to,
 	       struct report **ret);
+/*
+ * Makes the report write to `piped`, which must outlive it. Call it before the first sample. If the pipe's reader is
+ * given up, the report continues without an error, and only counts what it gets.
+ */
+void report_set_piped(struct report *report, struct piped *piped);
 int report_add(struct report *report, const struct sample *sample, const struct totals *totals);
 /* Ends an interval. */
 int report_tick(struct report *report, const struct totals *totals);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/sum.h"
 #include "report/frame_kind.h"
 #include "symbols/code_source.h"
 
@@ -34,11 +35,16 @@ const char *lost_reason_sentence(enum lost_reason reason)
 	return lost_reasons[reason].sentence;
 }
 
+uint64_t sample_sum(const struct sample *s)
+{
+	return sum_of_equal(s->weight, s->value_ns);
+}
+
 void totals_count(struct totals *t, const struct sample *s)
 {
 	if (s->event == DP_EVENT_HELD) {
 		t->held += s->weight;
-		t->held_bytes += s->weight * s->value_ns;
+		t->held_bytes = sum_of(t->held_bytes, sample_sum(s));
 		return;
 	}
 	t->samples++;
@@ -46,7 +52,7 @@ void totals_count(struct totals *t, const struct sample *s)
 	t->cut_labels += label_set_is_part(s->labels);
 	t->outcomes[s->outcome]++;
 	t->events += s->weight;
-	t->time_ns += s->weight * s->value_ns;
+	t->time_ns = sum_of(t->time_ns, sample_sum(s));
 }
 
 struct totals totals_since(const struct totals *now, const struct totals *before)
@@ -59,15 +65,21 @@ struct totals totals_since(const struct totals *now, const struct totals *before
 	for (size_t i = 0; i < N_COUNTERS; i++)
 		counters[i] -= old[i];
 	memcpy(&since, counters, sizeof(counters));
+	/* It has ended at the largest number: how much came since is not known. */
+	if (now->time_ns == SUM_MAX)
+		since.time_ns = SUM_MAX;
 	return since;
 }
 
-/* All members are sums, and wrap around. */
+/* All members are sums, and wrap around, but those of values. */
 struct totals totals_sum(const struct totals *a, const struct totals *b)
 {
-	struct totals minus_b = totals_since(&(struct totals){ 0 }, b);
+	struct totals minus_b = totals_since(&(struct totals){ 0 }, b), sum;
 
-	return totals_since(a, &minus_b);
+	sum = totals_since(a, &minus_b);
+	sum.time_ns = sum_of(a->time_ns, b->time_ns);
+	sum.held_bytes = sum_of(a->held_bytes, b->held_bytes);
+	return sum;
 }
 
 uint64_t totals_with_user_stack(const struct totals *totals)
@@ -91,17 +103,20 @@ bool frame_is_exact(const struct frame *frame)
 }
 
 /* What a runtime knows of a frame. 0: it is no runtime's. */
-static size_t locate_functions(const struct frame *frame, const uint64_t **ret)
+static size_t locate_functions(const struct frame *frame, const uint64_t **ret, bool *ret_is_near)
 {
 	struct code_source *code = frame->module->code;
 
-	return code && frame_is_interpreted(frame) ? code->locate(code, frame->offset, ret) : 0;
+	return code && frame_is_interpreted(frame) ?
+		       code->locate(code, frame->offset, ret, ret_is_near) :
+		       0;
 }
 
 void frame_locate(struct frame *frame, uint64_t time_ns)
 {
 	uint64_t before = !frame_is_exact(frame);
 	const uint64_t *located;
+	bool is_near = false;
 	size_t n;
 
 	if (!frame_is_interpreted(frame)) {
@@ -109,23 +124,27 @@ void frame_locate(struct frame *frame, uint64_t time_ns)
 		frame->offset += before;
 		return;
 	}
-	n = locate_functions(frame, &located);
+	n = locate_functions(frame, &located, &is_near);
 	if (n > 0)
 		frame->offset = located[n - 1];
+	if (is_near)
+		frame->method = DP_METHOD_JAVA_NEAR;
 }
 
 /* Puts the functions of a frame into a list. Returns how many there was room for. */
 static size_t put_located(const struct frame *frame, uint64_t time_ns, struct frame *ret,
 			  size_t room, bool *ret_is_cut)
 {
-	bool is_located = frame->module && module_is_compiled(frame->module);
+	bool is_located = frame->module && module_is_compiled(frame->module), is_near = false;
 	const uint64_t *located;
-	size_t n = is_located ? locate_functions(frame, &located) : 0;
+	size_t n = is_located ? locate_functions(frame, &located, &is_near) : 0;
 
 	*ret_is_cut |= room < (n > 0 ? n : 1);
 	for (size_t i = 0; i < n && i < room; i++) {
 		ret[i] = *frame;
 		ret[i].offset = located[i];
+		if (is_near) /* only Java's are */
+			ret[i].method = DP_METHOD_JAVA_NEAR;
 	}
 	if (n > 0 || room == 0)
 		return n < room ? n : room;
@@ -166,6 +185,11 @@ int frame_function_start(const struct frame *frame, uint64_t *ret)
 	if (!frame_is_in_binary(frame))
 		return -ENOENT;
 	return module_find_start(frame->module, frame->offset - !frame_is_exact(frame), ret);
+}
+
+bool frame_is_near(const struct frame *frame)
+{
+	return frame->method == DP_METHOD_JAVA_NEAR;
 }
 
 bool frame_is_interpreted(const struct frame *frame)

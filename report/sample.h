@@ -36,7 +36,7 @@ struct sample {
 	enum dp_event event;
 	enum dp_state state; /* of an off-CPU interval */
 	uint64_t weight;     /* number of events that it stands for */
-	uint64_t value_ns;   /* duration of each; 0: not measured */
+	uint64_t value_ns;   /* duration of each, or another number (value.h); 0: not measured */
 	uint32_t cpu;
 	pid_t pid, tid;
 	char comm[DP_COMM_SIZE + 1];
@@ -50,6 +50,8 @@ struct sample {
 	int kernel_error; /* why the kernel stack is missing: negative errno, DP_KERNEL_HIDDEN,
 	                   * or 0 */
 	bool late;        /* walked in user space */
+	bool is_folded;   /* together with others, which differ in thread, state and outcome */
+	bool is_task; /* of a task that waits, which belongs to the thread, but is not on its stack */
 	const struct label_set *labels; /* NULL: none */
 	/* On its way to the reports: what gives `verified`; NULL: not chosen */
 	struct verification *verification;
@@ -66,7 +68,8 @@ struct sample {
 	X(REPORTS_FULL, "reports_full", "no room on their way to the reports")                     \
 	X(NESTED, "nested", "too many events interrupted each other on a CPU")                     \
 	X(MISSED, "missed", "the kernel's tracer left them out")                                   \
-	X(UNREADABLE, "unreadable", "damaged on their way out of the kernel")
+	X(UNREADABLE, "unreadable", "damaged on their way out of the kernel")                      \
+	X(UNTRACKED, "untracked", "more threads were blocked at once than are tracked")
 
 #define X(name, word, sentence) LOST_##name,
 enum lost_reason { LOST_REASONS(X) LOST_N_REASONS };
@@ -90,13 +93,16 @@ struct totals {
 	uint64_t cut_labels;       /* samples whose labels are missing or cut */
 	uint64_t unread;           /* samples of probes with values that were not in memory */
 	uint64_t outside;          /* samples left out: in no probed call that took long enough */
-	uint64_t in_unknown;       /* samples of which that is not known */
+	uint64_t in_unknown;       /* samples for which that is not known */
 	uint64_t pages_requested;  /* that were not in memory, and have been read */
 	uint64_t held, held_bytes; /* pieces of memory that are held at the end; no samples */
 	uint64_t duration_ns;
 	const struct verified *verified; /* NULL: not requested */
 	const struct span_times *calls;  /* NULL: not requested */
 };
+
+/* Its value, of all events that it stands for; at most SUM_MAX. */
+uint64_t sample_sum(const struct sample *sample);
 
 /* Counts a sample; what is about lost ones and times of day is left alone. */
 void totals_count(struct totals *totals, const struct sample *sample);
@@ -150,6 +156,9 @@ bool frame_is_in_binary(const struct frame *frame);
 
 /* Whether it is a function of a language's runtime, which names it (frame_kind.h). */
 bool frame_is_interpreted(const struct frame *frame);
+
+/* Whether its function and line are those of a place near it, as its own has none. */
+bool frame_is_near(const struct frame *frame);
 
 /* The path of its binary, or what stands for it: `[jit]`, `[python]`. NULL: not known. */
 const char *frame_path(const struct frame *frame);

@@ -22,8 +22,8 @@ struct span_times {
 		n_unbegun; /* returns of calls that began before, or had no room; not counted below */
 	uint64_t n_returned[DP_SPAN_STEPS];
 	/*
-	 * Calls that were not seen to return, by how long they took at least, as far as samples met
-	 * them: left by an exception or longjmp(), still running, or without room.
+	 * Calls that were not seen to return, by their minimum duration according to samples: left by an exception or
+	 * longjmp(), still running, or without room.
 	 */
 	uint64_t n_left[DP_SPAN_STEPS];
 };

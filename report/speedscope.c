@@ -15,6 +15,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/sum.h"
 #include "report/function_table.h"
 #include "report/json_value.h"
 #include "report/value.h"
@@ -148,7 +149,10 @@ static int put_profile_head(struct writer *w, const char *name, uint64_t end)
 	fputs("{\"type\":\"sampled\",\"name\":", w->to);
 	err = json_write_text(name, w->to);
 	fprintf(w->to, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRIu64 ",\"samples\":[",
-		value_is_time(&w->value) ? "nanoseconds" : "none", end);
+		value_is_time(&w->value)            ? "nanoseconds" :
+		strcmp(w->value.unit, "bytes") == 0 ? "bytes" :
+						      "none",
+		end);
 	return err;
 }
 
@@ -176,7 +180,7 @@ static int put_all_item(const struct stack *stack, void *arg)
 			put_stack(pass->w, pass->number, 0);
 	}
 	pass->number++;
-	pass->sum += value;
+	sum_increase(&pass->sum, value);
 	return ferror(pass->w->to) ? -EIO : 0;
 }
 
@@ -184,7 +188,7 @@ static int sum_item(const struct stack *stack, void *arg)
 {
 	struct all_pass *pass = arg;
 
-	pass->sum += value_of_stack(&pass->w->value, stack);
+	sum_increase(&pass->sum, value_of_stack(&pass->w->value, stack));
 	return 0;
 }
 
@@ -200,12 +204,13 @@ static int put_all_threads(struct writer *w)
 
 	(void)profile_for_each(w->timeline->profile, sum_item, &sum);
 	snprintf(name, sizeof(name),
-		 "%s%sall threads: %" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64 " of %" PRIu64
-		 " complete",
+		 "%s%s%s%sall threads: %" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64
+		 " of %" PRIu64 " complete",
 		 w->value.event ? w->value.event : "", w->value.event ? ", " : "",
-		 w->totals->samples, w->totals->lost, w->totals->outcomes[DP_COMPLETE],
-		 totals_with_user_stack(w->totals));
-	err = put_profile_head(w, name, sum.sum + lost);
+		 w->value.event && w->value.is_own ? w->value.name : "",
+		 w->value.event && w->value.is_own ? ", " : "", w->totals->samples, w->totals->lost,
+		 w->totals->outcomes[DP_COMPLETE], totals_with_user_stack(w->totals));
+	err = put_profile_head(w, name, sum_of(sum.sum, lost));
 	if (err == 0)
 		err = profile_for_each(w->timeline->profile, put_all_item, &stacks);
 	if (has_lost)
@@ -246,7 +251,7 @@ static size_t run_end(const struct timeline_thread *thread, size_t i, uint64_t *
 
 	*ret_value = 0;
 	for (; i < thread->n && thread->moments[i].stack == stack; i++)
-		*ret_value += thread->moments[i].value;
+		sum_increase(ret_value, thread->moments[i].value);
 	return i;
 }
 

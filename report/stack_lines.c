@@ -34,6 +34,8 @@ static void print_function(const struct symbolized_frame *s, size_t number, uint
 		fprintf(to, "+0x%" PRIx64, s->address - s->start);
 	if (s->is_inlined)
 		fputs(" (inlined)", to);
+	if (s->is_near)
+		fputs(" (near)", to);
 	if (s->file) {
 		fputs(" at ", to);
 		stack_lines_put_name(s->file, to);

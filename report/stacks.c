@@ -38,6 +38,10 @@ static void print_head(struct stacks *stacks, const struct sample *sample, FILE 
 		fputc('\n', to);
 	}
 	stacks->pid = sample->pid;
+	if (sample->is_task) {
+		fprintf(to, "\nTASK of TID %d\n", sample->tid);
+		return;
+	}
 	fprintf(to, "\nTID %d ", sample->tid);
 	stack_lines_put_name(sample->thread_name, to);
 	fprintf(to, ": %s (%c)\n", state_word(sample),

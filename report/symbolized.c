@@ -127,6 +127,7 @@ static int put_functions(struct maker *m, const struct frame *frame)
 		.binary = frame_path(frame),
 		.address = address_of(frame),
 		.is_call = !frame_is_exact(frame),
+		.is_near = frame_is_near(frame),
 		.is_sought =
 			in_binary && m->report->context.symbols && module_has_source(frame->module),
 	};

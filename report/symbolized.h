@@ -22,6 +22,7 @@ struct symbolized_frame {
 	bool is_named;            /* `name` is a function's */
 	bool is_sought;           /* a name was looked for */
 	bool is_inlined;          /* into the next one */
+	bool is_near;             /* see frame_is_near() */
 	bool has_start;           /* it has no name, but a known start */
 	bool is_call;             /* the address is a return address: the call is before it */
 	enum frame_kind language; /* of no mark: what kind of code it is */

@@ -7,12 +7,11 @@
 #include <stdio.h>
 
 /*
- * Text for people, which no terminal shall break in the middle of a word. Names are shortened in the
- * middle, as both ends of a C++ name or a path tell more; sentences go on in the next line. Files
- * and pipes get lines as long as they are.
+ * Lays out text for people so that terminals do not break words. Names are shortened in the middle, because both ends
+ * of a C++ name or a path matter more; sentences wrap. Files and pipes get lines of any length.
  */
 
-/* The columns of a terminal that a stream leads to, TERMINAL_MIN_COLUMNS at least; 0: no limit. */
+/* The columns of the terminal behind a stream, at least TERMINAL_MIN_COLUMNS; 0: no limit. */
 #define TERMINAL_MIN_COLUMNS 60
 size_t terminal_columns(FILE *to, bool wide);
 
@@ -25,7 +24,7 @@ size_t terminal_width(const char *text, size_t size);
 /* Writes lines of up to `columns`; longer ones go on at a word, below their last column. */
 void terminal_write(const char *text, size_t columns, FILE *to);
 
-/* What is written to `to` is kept until terminal_end(), which lays it out. */
+/* Buffers what is written to `to` until terminal_end(), which lays it out. */
 struct terminal {
 	FILE *to;       /* in memory; with no limit, the stream itself */
 	size_t columns; /* 0: no limit */

@@ -10,7 +10,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/sum.h"
 #include "base/text.h"
+#include "report/calls_section.h"
+#include "report/colours.h"
 #include "report/exceptions.h"
 #include "report/group.h"
 #include "report/hints.h"
@@ -18,9 +21,9 @@
 #include "report/hottest.h"
 #include "report/label_counts.h"
 #include "report/outcome.h"
+#include "report/plain.h"
 #include "report/profile.h"
 #include "report/report.h"
-#include "report/span_times.h"
 #include "report/symbolized.h"
 #include "report/terminal.h"
 #include "report/value.h"
@@ -37,18 +40,6 @@
 /* Keys of labels that are shown, and labels of each. */
 #define TEXT_KEYS 8
 #define TEXT_LABELS 5
-/* Shares above which a function is highlighted, in percent. */
-#define TEXT_HOT 10.0
-#define TEXT_WARM 2.0
-
-/* Escape sequences for a terminal; empty for anything else. */
-struct colours {
-	const char *bold, *dim, *hot, *warm, *good, *normal;
-};
-
-static const struct colours no_colours = { "", "", "", "", "", "" };
-static const struct colours terminal_colours = { "\x1b[1m",  "\x1b[2m",  "\x1b[31m",
-						 "\x1b[33m", "\x1b[32m", "\x1b[0m" };
 
 struct text {
 	struct report report;
@@ -61,6 +52,9 @@ struct text {
 	uint64_t sum;                           /* of the values of all stacks */
 	bool is_memory, is_held;                /* are the values of memory, and of what is held? */
 	struct label_counts labels[VALUES_MAX]; /* by event */
+	uint64_t n_numbered
+		[REPORT_EVENTS_MAX]; /* of each event, those that have a number (--value) */
+	uint64_t more[VALUES_MAX];   /* sums of further numbers: stacks lack their labels */
 	struct hints hints;
 	const struct colours *colours;
 	struct terminal terminal;
@@ -79,6 +73,16 @@ static int add_to_profile(struct text *text, const struct sample *sample, uint32
 	return err == 0 ? profile_add_numbered(text->profile, &alike, ret) : err;
 }
 
+static void add_more(struct text *text, const struct sample *sample)
+{
+	struct value values[VALUES_MAX];
+	size_t n = text->report.context.n_more > 0 ? values_of(&text->report.context, values) : 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (values[i].label)
+			sum_increase(&text->more[i], value_of_sample(&values[i], sample));
+}
+
 static int text_add(struct report *report, const struct sample *sample, const struct totals *totals)
 {
 	struct text *text = (struct text *)report;
@@ -86,6 +90,10 @@ static int text_add(struct report *report, const struct sample *sample, const st
 	uint32_t stack;
 	int err = label_counts_add(&text->labels[i], &report->context, sample);
 
+	if (value_own_name(&report->context, sample) &&
+	    !value_own_is_missing(&report->context, sample))
+		text->n_numbered[i] += sample->weight;
+	add_more(text, sample);
 	if (err == 0)
 		err = exceptions_add(&text->exceptions, sample);
 	if (err == 0)
@@ -114,23 +122,12 @@ static int count_stack(const struct stack *stack, void *arg)
 			   &text->value, &text->values);
 }
 
-static int print_plain(const char *text, FILE *to)
-{
-	_cleanup_free_ char *copy = strdup(text);
-
-	if (!copy)
-		return -ENOMEM;
-	text_make_plain(copy);
-	fputs(copy, to);
-	return 0;
-}
-
 static int print_line(const char *what, const char *text, const struct colours *c, FILE *to)
 {
 	int err;
 
 	fprintf(to, "%s%s:%s ", c->dim, what, c->normal);
-	err = print_plain(text, to);
+	err = plain_print(text, to);
 	fputc('\n', to);
 	return err;
 }
@@ -144,10 +141,10 @@ static int print_head(const struct text *text, const struct totals *totals)
 	int err;
 
 	fputs(c->bold, to);
-	err = print_plain(context->target, to);
+	err = plain_print(context->target, to);
 	fprintf(to, "%s, ", c->normal);
 	if (err == 0)
-		err = print_plain(context->event, to);
+		err = plain_print(context->event, to);
 	if (context->hz)
 		fprintf(to, " at %u Hz", context->hz);
 	if (other)
@@ -191,13 +188,34 @@ static int print_failures(const struct text *text)
 	int err = 0;
 
 	if (n > 0)
-		fprintf(to, "\nFailures of readers of files: %zu\n", n);
+		fprintf(to, "\nFiles that were not read, or not as a whole: %zu\n", n);
 	for (size_t i = 0; i < n && i < PARSERS_SHOWN_FAILURES && err == 0; i++) {
 		fputs("  ", to);
-		err = print_plain(first[i] ? first[i] : "?", to);
+		err = plain_print(first[i] ? first[i] : "?", to);
 		fputc('\n', to);
 	}
 	return err;
+}
+
+/* What a probe has read at each event of a number, from 0. Those that it could not be read at are not zeros. */
+static void print_own_sum(const struct text *text, uint64_t sum)
+{
+	const struct value *value = &text->value;
+	FILE *to = text->terminal.to;
+
+	(void)plain_print(value->name, to);
+	if (value_is_time(value))
+		fprintf(to, ": %.3f ms", (double)sum / 1e6);
+	else
+		fprintf(to, ": %" PRIu64 " ", sum);
+	if (!value_is_time(value))
+		(void)plain_print(value_noun(value), to);
+}
+
+static void print_own_value(const struct text *text, size_t event, uint64_t sum)
+{
+	print_own_sum(text, sum);
+	fprintf(text->terminal.to, " in %" PRIu64 " events\n", text->n_numbered[event]);
 }
 
 /* Prints what the samples stand for, if they are not just counted. */
@@ -213,7 +231,9 @@ static void print_scale(const struct text *text, const struct totals *totals)
 			"Allocated: %" PRIu64 " bytes in %" PRIu64
 			" pieces, held at the end: %" PRIu64 " bytes in %" PRIu64 "\n",
 			totals->time_ns, totals->events, totals->held_bytes, totals->held);
-	if (value_is_time(&text->value))
+	if (text->value.is_own)
+		print_own_value(text, 0, value_of_totals(&text->value, totals));
+	else if (value_is_time(&text->value))
 		fprintf(to, "Time: %.3f ms, lost: %.3f ms\n", (double)totals->time_ns / 1e6,
 			(double)totals->lost_ns / 1e6);
 }
@@ -221,50 +241,6 @@ static void print_scale(const struct text *text, const struct totals *totals)
 static double percent(uint64_t value, double all)
 {
 	return all > 0 ? 100 * (double)value / all : 0;
-}
-
-/* Prints a share, highlighted if it is large. */
-static void print_share(const struct colours *c, double share, FILE *to)
-{
-	const char *colour = share >= TEXT_HOT ? c->hot : share >= TEXT_WARM ? c->warm : "";
-
-	fprintf(to, "%s%6.1f %%%s", colour, share, *colour ? c->normal : "");
-}
-
-/* How long the calls took in which the samples are, and samples that are in none of them. */
-static int print_calls(const struct text *text, const struct totals *totals)
-{
-	const struct span_times *calls = totals->calls;
-	const struct colours *c = text->colours;
-	char from[SPAN_TIME_SIZE], to_time[SPAN_TIME_SIZE], min[SPAN_TIME_SIZE];
-	FILE *to = text->terminal.to;
-	struct span_row row;
-	uint32_t step = 0;
-	int err;
-
-	span_times_format(calls->min_ns, min);
-	fprintf(to,
-		"Left out: %" PRIu64 " samples in no call of at least %s, unknown: %" PRIu64 "\n",
-		totals->outside, min, totals->in_unknown);
-	fprintf(to, "\n%sCalls of ", c->bold);
-	err = print_plain(calls->name, to);
-	fprintf(to,
-		"%s: %" PRIu64 ", of at least %s: %" PRIu64 ", not seen to return: %" PRIu64 "\n",
-		c->normal, calls->n_begun, min, calls->n_long, span_times_left(calls));
-	if (calls->n_unbegun > 0)
-		fprintf(to, "  and %" PRIu64 " that began before, or were not kept\n",
-			calls->n_unbegun);
-	while (span_times_next_power(calls, &step, &row)) {
-		span_times_format(row.start_ns, from);
-		span_times_format(row.end_ns, to_time);
-		fprintf(to, "  %8s to %8s %10" PRIu64 " ", from, to_time, row.n_returned);
-		print_share(c, percent(row.n_returned, (double)calls->n_begun), to);
-		if (row.n_left > 0)
-			fprintf(to, "  %sand %" PRIu64 " or longer, not seen to return%s", c->dim,
-				row.n_left, c->normal);
-		fputc('\n', to);
-	}
-	return err;
 }
 
 static void print_kind(void *arg, const char *line)
@@ -296,7 +272,7 @@ static int print_functions(const struct text *text, double all)
 	err = terminal_put_names(&text->terminal, taken, 50, "function", "binary", "", c->normal);
 	for (const struct hot *f = list->functions; err == 0 && f && n < TEXT_TOP;
 	     f = f->hh.next, n++) {
-		print_share(c, percent(f->self, all), to);
+		colours_put_share(c, percent(f->self, all), to);
 		fprintf(to, " %6.1f %%  ", percent(f->total, all));
 		if (time)
 			fprintf(to, "%9.3f ms  ", (double)f->total / 1e6);
@@ -350,10 +326,12 @@ static int print_row(const struct text *text, const struct hottest_function *f, 
 	if (columns > 0)
 		terminal_shorten(name, columns);
 	fprintf(to, "%9s", "");
-	print_share(c, percent(f->value, all), to);
+	colours_put_share(c, percent(f->value, all), to);
 	fprintf(to, "  %s", name);
 	if (f->is_inlined)
 		fprintf(to, "%s (inlined)%s", c->dim, c->normal);
+	if (f->is_near)
+		fprintf(to, "%s (near)%s", c->dim, c->normal);
 	if (f->kind == SYMBOLIZED_KERNEL && strcmp(f->name, REPORT_KERNEL) != 0)
 		fprintf(to, "%s (kernel)%s", c->dim, c->normal);
 	if (times > 1)
@@ -383,7 +361,7 @@ static int print_hottest(struct text *text, double all)
 	else
 		fprintf(to, "%" PRIu64 " of %.0f", value, all);
 	fprintf(to, " (%.1f %%), of ", percent(value, all));
-	err = print_plain(functions[0].name, to);
+	err = plain_print(functions[0].name, to);
 	fputc('\n', to);
 	for (size_t i = 1; i < n; i += count_same(&functions[i], n - i))
 		n_rows++;
@@ -418,20 +396,11 @@ static int print_label(void *arg, const struct label_count *count, size_t rest)
 		fprintf(to, "\n%sBy label%s\n", c->bold, c->normal);
 	rows->has_head = true;
 	fprintf(to, "%9s", "");
-	print_share(c, percent(count->value, rows->all), to);
+	colours_put_share(c, percent(count->value, rows->all), to);
 	fprintf(to, "  %s\n", count->text);
 	if (rest > 0)
 		fprintf(to, "%9s... and %zu more\n", "", rest);
 	return 0;
-}
-
-/* Colours only for a terminal, unless they are unwanted (https://no-color.org). */
-static const struct colours *choose_colours(FILE *to)
-{
-	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-	bool wanted = !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
-
-	return wanted && isatty(fileno(to)) ? &terminal_colours : &no_colours;
 }
 
 /* The functions, labels and stacks of an event. */
@@ -457,23 +426,53 @@ static int sum_stack(const struct stack *stack, void *arg)
 {
 	struct text *text = arg;
 
-	text->sum += value_of_stack(&text->value, stack);
+	sum_increase(&text->sum, value_of_stack(&text->value, stack));
 	return 0;
+}
+
+/* The number of the event that the i-th value of several is of: counts, then numbers. */
+static size_t event_of(const struct report_context *context, size_t i)
+{
+	size_t event = 0;
+
+	if (i < context->n_several)
+		return i;
+	for (i -= context->n_several; event + 1 < context->n_several; event++)
+		if (context->several[event].value && i-- == 0)
+			break;
+	return event;
+}
+
+static int print_event_head(struct text *text, size_t event, bool are_memory)
+{
+	const struct value *value = &text->value;
+	const struct colours *c = text->colours;
+	FILE *to = text->terminal.to;
+	int err;
+
+	fprintf(to, "\n%s", c->bold);
+	err = plain_print(are_memory ? value->name : value->event, to);
+	fprintf(to, "%s%s", c->normal, value->is_own ? ", " : "");
+	if (value->is_own)
+		print_own_value(text, event, text->sum);
+	else
+		fprintf(to, ": %" PRIu64 "%s\n", text->sum, are_memory ? " bytes" : "");
+	return err;
 }
 
 /* A section for each of several events, or of what was allocated and what is held. */
 static int print_events(struct text *text)
 {
 	const struct report_context *context = &text->report.context;
-	const struct colours *c = text->colours;
 	bool are_memory = value_is_memory(context);
 	struct value values[VALUES_MAX];
 	size_t n = values_of(context, values);
-	FILE *to = text->terminal.to;
 	int err = 0;
 
 	text->functions.value = &text->value;
 	for (size_t i = 0; err == 0 && i < n; i++) {
+		const size_t event = are_memory ? 0 : event_of(context, i);
+
 		if (are_memory && values[i].scale > 0) /* numbers are in the head */
 			continue;
 		text->value = values[i];
@@ -483,14 +482,28 @@ static int print_events(struct text *text)
 		hot_list_done(&text->functions);
 		hottest_done(&text->hottest);
 		(void)profile_for_each(text->profile, sum_stack, text);
-		fprintf(to, "\n%s", c->bold);
-		err = print_plain(are_memory ? values[i].name : values[i].event, to);
-		fprintf(to, "%s: %" PRIu64 "%s\n", c->normal, text->sum,
-			are_memory ? " bytes" : "");
+		err = print_event_head(text, event, are_memory);
 		if (err == 0 && text->sum > 0)
-			err = print_profile(text, are_memory ? 0 : i, (double)text->sum);
+			err = print_profile(text, event, (double)text->sum);
 	}
 	return err;
+}
+
+/* Further numbers of --value, of which each sample has one. */
+static void print_more(struct text *text)
+{
+	const struct value main = text->value;
+	struct value values[VALUES_MAX];
+	size_t n = values_of(&text->report.context, values);
+
+	for (size_t i = 0; i < n; i++) {
+		if (!values[i].label)
+			continue;
+		text->value = values[i];
+		print_own_sum(text, text->more[i]);
+		fputc('\n', text->terminal.to);
+	}
+	text->value = main;
 }
 
 static int write_report(struct text *text, const struct totals *totals)
@@ -510,8 +523,9 @@ static int write_report(struct text *text, const struct totals *totals)
 		return err;
 	print_outcomes(text, totals);
 	print_scale(text, totals);
+	print_more(text);
 	if (totals->calls)
-		err = print_calls(text, totals);
+		err = calls_print(totals, text->colours, text->terminal.to);
 	if (err == 0 && totals->verified)
 		err = print_verified(&report->context, totals->verified, text->terminal.to);
 	if (err < 0)
@@ -532,7 +546,7 @@ static int text_finish(struct report *report, const struct totals *totals)
 	int err, ended;
 
 	text->value = value_measured(&report->context);
-	text->colours = choose_colours(report->to);
+	text->colours = colours_for(report->to);
 	err = terminal_begin(&text->terminal, report->to, report->context.wide);
 	if (err < 0)
 		return err;

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/sum.h"
 #include "report/value.h"
 
 int timeline_init(struct timeline *timeline)
@@ -87,7 +88,7 @@ int timeline_add(struct timeline *timeline, const struct report_context *context
 		return -ENOMEM;
 	strcpy(t->comm, sample->comm);
 	strcpy(t->name, sample->thread_name[0] ? sample->thread_name : sample->comm);
-	t->value += moment.value;
+	sum_increase(&t->value, moment.value);
 	t->moments[t->n++] = moment;
 	return 0;
 }

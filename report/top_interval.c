@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/sum.h"
 #include "base/text.h"
 #include "report/group.h"
 #include "report/value.h"
@@ -55,7 +56,7 @@ static struct hot_thread *count_thread(struct top_interval *interval, const stru
 	strcpy(thread->name, sample->thread_name);
 	text_make_plain(thread->comm);
 	text_make_plain(thread->name);
-	thread->value += value;
+	sum_increase(&thread->value, value);
 	return thread;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/sum.h"
 
 void top_rows_done(struct top_rows *rows)
 {
@@ -45,8 +46,8 @@ static int count(struct top_rows *rows, const struct top_row *row)
 			continue;
 		if (row->last_stack && known->last_stack == row->last_stack)
 			return 0;
-		known->self += row->self;
-		known->total += row->total;
+		sum_increase(&known->self, row->self);
+		sum_increase(&known->total, row->total);
 		known->last_stack = row->last_stack;
 		return 0;
 	}

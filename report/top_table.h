@@ -8,7 +8,7 @@
 
 #include "report/hot_list.h"
 
-/* An interval of `dwarfprof top` in lines, of which a terminal gets as many as it has, and no wider. */
+/* An interval of `dwarfprof top` as lines, cut to the size of a terminal. */
 
 #define TOP_HEAD_LINES 3
 

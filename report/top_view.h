@@ -8,13 +8,13 @@
 #include "report/top_rows.h"
 
 /*
- * What a user of `dwarfprof top` has chosen to see of an interval: a list, its order, the rows that
- * match a filter, which of them are expanded, and one that is selected. Choices outlast intervals.
+ * The view of an interval in `dwarfprof top`: which list, its order, the filter, which rows are expanded, and the
+ * selected row. These choices persist across intervals.
  */
 
 #define TOP_FILTER_SIZE 128
 
-/* A row that is expanded, and is so again when it comes back. */
+/* An expanded row; it is expanded again if it disappears and comes back. */
 struct top_mark {
 	enum top_row_kind kind;
 	pid_t pid, tid;
@@ -33,8 +33,8 @@ struct top_view {
 	size_t n_all, n_found; /* of the list, without details; of these, those of the filter */
 	size_t selected;
 	/*
-	 * The selection stays with its row; unless it is at the first one and was never moved, or was
-	 * brought there: then it stays there, whatever row that is.
+	 * The selection follows its row. But if it was never moved, or was moved to the first row, it stays
+	 * at the top.
 	 */
 	bool follows;
 };
@@ -42,7 +42,7 @@ struct top_view {
 void top_view_init(struct top_view *ret);
 void top_view_done(struct top_view *view);
 
-/* These return 0 or -ENOMEM, and then show as much as there was memory for. */
+/* These return 0, or -ENOMEM after showing as much as memory allowed. */
 
 /* Shows another interval, which is the view's from now on. */
 int top_view_show(struct top_view *view, struct top_interval *interval);
@@ -52,8 +52,8 @@ int top_view_sort(struct top_view *view, int step);
 /* At most TOP_FILTER_SIZE - 1 bytes of the text count. */
 int top_view_filter(struct top_view *view, const char *text);
 /*
- * Shows or hides the details of the selected row. On a caller, callee or function of a process it
- * goes to that function and expands it; where the filter hides it, that is cleared.
+ * Shows or hides the details of the selected row. On a caller, a callee or a function of a process, selects and expands
+ * that function, and clears the filter if it hides it.
  */
 int top_view_expand(struct top_view *view);
 /* Hides all details. */

@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/sum.h"
 
 #define NS_PER_S 1000000000
 #define NANOSECONDS "nanoseconds"
+#define COUNT "count"
 
 /* The value of samples by kind of event, besides their number. */
 static const struct {
@@ -22,13 +24,15 @@ static const struct {
 
 #define ALLOC EVENT_BIT(DP_EVENT_ALLOC)
 #define HELD EVENT_BIT(DP_EVENT_HELD)
+/* What has numbers that are read at each event. */
+#define PROBES (EVENT_BIT(DP_EVENT_UPROBE) | EVENT_BIT(DP_EVENT_TRACE))
 
 /* Of memory, by the names that pprof's heap profiles have; the main one is last. */
 static const struct value of_memory[] = {
-	{ "alloc_objects", "count", ALLOC, 1, NULL, 0 },
-	{ "inuse_objects", "count", HELD, 1, NULL, 0 },
-	{ "inuse_space", "bytes", HELD, 0, NULL, 0 },
-	{ "alloc_space", "bytes", ALLOC, 0, NULL, 0 },
+	{ "alloc_objects", COUNT, ALLOC, 1, NULL, 0, false },
+	{ "inuse_objects", COUNT, HELD, 1, NULL, 0, false },
+	{ "inuse_space", "bytes", HELD, 0, NULL, 0, false },
+	{ "alloc_space", "bytes", ALLOC, 0, NULL, 0, false },
 };
 
 bool value_is_memory(const struct report_context *context)
@@ -52,7 +56,8 @@ static bool has_measured_kind(const struct report_context *context)
 /* True if samples have durations. If those of one kind have, those of all have. */
 static bool is_measured(const struct report_context *context)
 {
-	return context->timed || has_measured_kind(context) || value_is_memory(context);
+	return context->timed || has_measured_kind(context) || value_is_memory(context) ||
+	       context->value;
 }
 
 /* The kinds of events with times in a report. */
@@ -71,7 +76,7 @@ static unsigned int timed_events(const struct report_context *context)
 static struct value count_of(const struct report_context *context)
 {
 	struct value value = {
-		.unit = "count", .events = ~0U, .scale = 1, .period = context->period
+		.unit = COUNT, .events = ~0U, .scale = 1, .period = context->period
 	};
 
 	if (context->counts)
@@ -83,23 +88,61 @@ static struct value count_of(const struct report_context *context)
 	return value;
 }
 
+static struct value own_value(const char *name, const char *unit, const char *event)
+{
+	return (struct value){ .name = name,
+			       .unit = unit ? unit : COUNT,
+			       .events = PROBES,
+			       .event = event,
+			       .is_own = true };
+}
+
+/* The first number of --value is the main one. */
+static size_t values_of_numbers(const struct report_context *context, struct value *ret)
+{
+	size_t n = 0;
+
+	for (; n < context->n_more && n < REPORT_NUMBERS_MAX; n++) {
+		ret[n] = own_value(context->more[n].name, context->more[n].unit, NULL);
+		ret[n].label = context->more[n].name;
+	}
+	ret[n++] = own_value(context->value, context->value_unit, NULL);
+	return n;
+}
+
+static size_t values_of_several(const struct report_context *context, struct value ret[VALUES_MAX])
+{
+	size_t n = 0;
+
+	for (; n < context->n_several && n < REPORT_EVENTS_MAX; n++)
+		ret[n] = (struct value){ context->several[n].counts, COUNT, ~0U, 1,
+					 context->several[n].name };
+	for (size_t i = 0; i < context->n_several && i < REPORT_EVENTS_MAX; i++) {
+		const struct report_event *event = &context->several[i];
+
+		if (event->value)
+			ret[n++] = own_value(event->value, event->value_unit, event->name);
+	}
+	return n;
+}
+
 size_t values_of(const struct report_context *context, struct value ret[VALUES_MAX])
 {
 	unsigned int timed = timed_events(context);
 	uint64_t scale = is_measured(context) || context->hz == 0 ? 0 : NS_PER_S / context->hz;
 	size_t n = 0;
 
-	_Static_assert(DP_N_EVENTS + 2 <= VALUES_MAX, "all kinds");
-	for (; n < context->n_several && n < VALUES_MAX; n++)
-		ret[n] = (struct value){ context->several[n].counts, "count", ~0U, 1,
-					 context->several[n].name };
-	if (n > 0)
-		return n;
+	_Static_assert(DP_N_EVENTS + 2 <= VALUES_MAX && REPORT_NUMBERS_MAX + 2 <= VALUES_MAX,
+		       "all kinds");
+	if (context->n_several > 0)
+		return values_of_several(context, ret);
 	if (value_is_memory(context)) {
 		memcpy(ret, of_memory, sizeof(of_memory));
 		return ARRAY_SIZE(of_memory);
 	}
 	ret[n++] = count_of(context);
+	if (context->value)
+		return n + values_of_numbers(context, ret + n);
 	for (unsigned int i = 0; i < DP_N_EVENTS; i++)
 		if (timed & EVENT_BIT(i))
 			ret[n++] =
@@ -131,9 +174,37 @@ bool value_is_time(const struct value *value)
 	return strcmp(value->unit, NANOSECONDS) == 0;
 }
 
+const char *value_noun(const struct value *value)
+{
+	if (strcmp(value->unit, COUNT) != 0)
+		return value->unit;
+	return value->is_own ? value->name : "events";
+}
+
 static uint64_t value_of(const struct value *value, uint64_t events, uint64_t measured)
 {
 	return value->scale > 0 ? events * value->scale : measured;
+}
+
+bool value_label_number(const char *key, const struct label_set *labels, uint64_t *ret)
+{
+	struct label label;
+	size_t at = 0;
+
+	*ret = 0;
+	while (label_set_next(labels, &at, &label))
+		if (!label.text && label.number >= 0 && strcmp(label.key, key) == 0) {
+			*ret = (uint64_t)label.number;
+			return true;
+		}
+	return false;
+}
+
+static uint64_t sum_of_label(const char *key, const struct label_set *labels, uint64_t n)
+{
+	uint64_t number;
+
+	return value_label_number(key, labels, &number) ? sum_of_equal(n, number) : 0;
 }
 
 static bool is_counted(const struct value *value, const struct label_set *labels)
@@ -145,7 +216,9 @@ uint64_t value_of_sample(const struct value *value, const struct sample *sample)
 {
 	if (!(value->events & EVENT_BIT(sample->event)) || !is_counted(value, sample->labels))
 		return 0;
-	return value_of(value, sample->weight, sample->weight * sample->value_ns);
+	if (value->label)
+		return sum_of_label(value->label, sample->labels, sample->weight);
+	return value_of(value, sample->weight, sample_sum(sample));
 }
 
 uint64_t value_of_stack(const struct value *value, const struct stack *stack)
@@ -153,6 +226,8 @@ uint64_t value_of_stack(const struct value *value, const struct stack *stack)
 	if (!(value->events & EVENT_BIT(stack->common.event)) ||
 	    !is_counted(value, stack->common.labels))
 		return 0;
+	if (value->label)
+		return sum_of_label(value->label, stack->common.labels, stack->count);
 	return value_of(value, stack->count, stack->time_ns);
 }
 
@@ -164,9 +239,14 @@ uint64_t value_of_totals(const struct value *value, const struct totals *totals)
 }
 
 /* As many as the others on average. */
-static uint64_t value_of_lost_bytes(const struct totals *totals)
+static uint64_t value_of_lost_sum(const struct totals *totals)
 {
-	return totals->samples > 0 ? totals->time_ns / totals->samples * totals->lost : 0;
+	const uint64_t samples = totals->samples, sum = totals->time_ns;
+
+	if (samples == 0)
+		return 0;
+	return sum_of(sum_of_equal(sum / samples, totals->lost),
+		      sum_of_equal(sum % samples, totals->lost) / samples);
 }
 
 uint64_t value_of_lost(const struct value *value, const struct totals *totals)
@@ -181,7 +261,8 @@ uint64_t value_of_lost(const struct value *value, const struct totals *totals)
 	return value_of(value,
 			totals->lost * (events / samples) +
 				totals->lost * (events % samples) / samples,
-			value->events == ALLOC ? value_of_lost_bytes(totals) : totals->lost_ns);
+			value->events == ALLOC || value->is_own ? value_of_lost_sum(totals) :
+								  totals->lost_ns);
 }
 
 size_t value_event_number(const struct report_context *context, const struct sample *sample)
@@ -209,6 +290,27 @@ const char *value_event_name(const struct report_context *context, const struct 
 	if (context->n_several > 0)
 		return context->several[value_event_number(context, sample)].name;
 	return rows[sample->event].event ? rows[sample->event].event : context->event;
+}
+
+const char *value_own_name(const struct report_context *context, const struct sample *sample)
+{
+	if (!(EVENT_BIT(sample->event) & PROBES))
+		return NULL;
+	return context->n_several > 0 ?
+		       context->several[value_event_number(context, sample)].value :
+		       context->value;
+}
+
+bool value_own_is_missing(const struct report_context *context, const struct sample *sample)
+{
+	const char *name = value_own_name(context, sample);
+	struct label label;
+	size_t at = 0;
+
+	while (name && sample->value_ns == 0 && label_set_next(sample->labels, &at, &label))
+		if (strcmp(label.key, name) == 0)
+			return true;
+	return false;
 }
 
 const char *value_other_event(const struct report_context *context)

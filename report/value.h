@@ -15,10 +15,16 @@ struct value {
 	uint64_t scale;          /* value of each event; 0: measured */
 	const char *event;       /* counts only samples with this label REPORT_EVENT; NULL: all */
 	uint64_t period;         /* events of a sample, if no sample tells */
+	bool is_own;             /* of --value: lost ones have as much as the others on average */
+	const char *label; /* of --value, if it is not a sample's only one: it has it as a label */
 };
 
-/* The count, the time of each kind, and the total time; or the counts of several events. */
-#define VALUES_MAX 9
+#define REPORT_EVENTS_MAX 9
+/*
+ * The count, the time of each kind, and the total time; or further numbers, and the main one; or the counts of
+ * several events, in their order, and then the numbers of those that have one.
+ */
+#define VALUES_MAX (2 * REPORT_EVENTS_MAX)
 
 /*
  * The values of a report's samples: the first is the count, the last the most important. Returns
@@ -32,7 +38,7 @@ struct value value_main(const struct report_context *context);
 /* The measured value of samples, else their number: what reports for people add up. */
 struct value value_measured(const struct report_context *context);
 
-/* Are they of memory that is allocated, and held? What has a time elsewhere has bytes there. */
+/* Are they of allocated memory and memory in use? These have bytes where others have a time. */
 bool value_is_memory(const struct report_context *context);
 
 /* Is it of what is held, not of what was allocated? */
@@ -40,6 +46,9 @@ bool value_is_held(const struct value *value);
 
 /* True if it is a time, in nanoseconds. */
 bool value_is_time(const struct value *value);
+
+/* What it is a number of, in words: "bytes", its name, or "events". */
+const char *value_noun(const struct value *value);
 
 /*
  * The value of a sample, of a stack, of all samples, and of the lost ones. How many events these
@@ -56,6 +65,16 @@ const char *value_event_name(const struct report_context *context, const struct 
 
 /* The number of a sample's event among several; 0 if there is one. */
 size_t value_event_number(const struct report_context *context, const struct sample *sample);
+
+/*
+ * value_own_name(): the name of the number that a sample's event has beside its count; NULL: none. The other: whether
+ * the sample lacks it; it is then a label, because it could not be added up.
+ */
+const char *value_own_name(const struct report_context *context, const struct sample *sample);
+bool value_own_is_missing(const struct report_context *context, const struct sample *sample);
+
+/* A number that a sample has as a label. False: it has none, or it is negative, which adds up to nothing. */
+bool value_label_number(const char *key, const struct label_set *labels, uint64_t *ret);
 
 /* The event with a time that is sampled besides the run's own: "off-cpu"; NULL: none. */
 const char *value_other_event(const struct report_context *context);

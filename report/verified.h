@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "limits/limits.h"
 #include "report/sample.h"
 
 /*
@@ -73,8 +74,6 @@ struct verified_kind {
 	struct frame theirs; /* and by libdwfl; DP_METHOD_FRAME_POINTER: it guessed */
 	char end[128];       /* why libdwfl ended */
 };
-
-#define VERIFIED_MAX_KINDS 100
 
 struct verified {
 	uint64_t results[VERIFIED_N_RESULTS];

@@ -10,7 +10,7 @@ int memory_read(const struct runtime_memory *memory, uint64_t address, void *ret
 int memory_word(const struct runtime_memory *memory, uint64_t address, uint64_t *ret);
 int memory_half(const struct runtime_memory *memory, uint64_t address, uint32_t *ret);
 
-/* Reads a text of n bytes, up to the room for it or a NUL. What is no UTF-8 is left to who prints it. */
+/* Reads a text of n bytes, cut to the buffer or at a NUL. It need not be valid UTF-8. */
 int memory_text(const struct runtime_memory *memory, uint64_t address, uint64_t n,
 		char ret[RUNTIME_NAME_SIZE]);
 

@@ -8,6 +8,7 @@
 
 #include "bpf/abi.h"
 #include "elf/elf_file.h"
+#include "limits/limits.h"
 
 /*
  * The runtimes of languages whose functions are not native code. Each has a folder with a struct
@@ -17,9 +18,6 @@
 
 /* Longer names are cut. */
 #define RUNTIME_NAME_SIZE 512
-
-/* Of functions compiled into one place. */
-#define RUNTIME_MAX_INLINED 128
 
 /* A function as a runtime knows it, with what gives the lines of positions in it. */
 struct runtime_code {
@@ -40,7 +38,8 @@ struct runtime_memory {
 
 struct runtime_source {
 	enum dp_method method; /* of its frames */
-	uint64_t kinds;       /* bits of positions that say what code is; the others, where in it */
+	uint64_t kinds; /* bits of positions that say what code is; the others, where in it */
+	uint64_t near;  /* the bit that expand() sets for functions of a place nearby; 0: none */
 	const char *unloaded; /* in place of the name of code that is not there any more */
 	/*
 	 * Recognises it in a file, by what that defines and contains, and learns its layout. 0, -ENOENT
@@ -57,8 +56,9 @@ struct runtime_source {
 		    const struct runtime_memory *memory, struct runtime_code **ret);
 	/*
 	 * The functions at a frame's position, innermost first, if several have been compiled into one:
-	 * frames that read() takes. Their number, at most RUNTIME_MAX_INLINED; 0: it has none but its own,
-	 * or they are not known; -ESTALE: there is other code now; or an error of reading.
+	 * frames that read() takes, the first one perhaps with `near`. Their number, at most
+	 * RUNTIME_MAX_INLINED; 0: it has none but its own, or they are not known; -ESTALE: there is other
+	 * code now; or an error of reading.
 	 */
 	int (*expand)(const void *layout, const struct dp_runtime_frame *frame,
 		      const struct runtime_memory *memory,

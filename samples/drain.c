@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/cleanup.h"
+#include "kernel/filter.h"
+#include "kernel/session_blocked.h"
 #include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
@@ -27,19 +28,11 @@
  */
 #define REPORT_NS UINT64_C(5000000)
 
-/*
- * A sample has the time at which its walk began, and is in its ring when the walk has ended.
- * Younger samples wait for those still being walked.
- */
-#define WALK_NS UINT64_C(10000000)
-
 /* How often it is looked for what can be forgotten, and for losses; and through all processes. */
 #define SWEEP_NS UINT64_C(50000000)
 #define FORGET_NS UINT64_C(500000000)
 
-/* At the end, tables are awaited for at most this time: the user waits too. */
-#define LAST_NS UINT64_C(2000000000)
-/* Interval of that wait. */
+/* Interval of the last wait for tables. */
 #define WAIT_MS 10
 
 void drain_done(struct drain *d)
@@ -51,45 +44,14 @@ void drain_done(struct drain *d)
 	spans_done(&d->spans);
 	kept_memory_done(&d->memory);
 	runtime_join_done(&d->runtime_join);
-	free(d->unknown_pids);
+	unknown_pids_done(&d->unknown_pids);
+	ticks_done(&d->ticks);
 	free(d->frames);
-}
-
-/* Notes the PID of an unknown process that may have mappings. */
-static int note_unknown_pid(struct drain *d, const struct dp_sample *sample)
-{
-	const struct process *p = process_table_find(d->table, (pid_t)sample->pid);
-
-	if ((p && p->left == TIME_NEVER) || sample->outcome == DP_NO_USER_STACK ||
-	    sample->outcome == DP_COMPAT_MODE)
-		return 0;
-	if (array_reserve(d->unknown_pids, d->n_unknown_pids, d->unknown_pids_size) < 0)
-		return -ENOMEM;
-	d->unknown_pids[d->n_unknown_pids++] = (pid_t)sample->pid;
-	return 0;
-}
-
-/* Adds these processes, once the records that may report them were read. */
-static int take_in_unknown_pids(struct drain *d, uint64_t now)
-{
-	bool found = false;
-	int err = 0;
-
-	if (d->n_unknown_pids > 0)
-		d->hurried_ns = now;
-	for (size_t i = 0; err >= 0 && i < d->n_unknown_pids; i++) {
-		err = process_table_meet(d->table, d->unknown_pids[i], now);
-		found |= err > 0;
-	}
-	d->n_unknown_pids = 0;
-	if (err < 0)
-		return err;
-	return found ? process_table_publish(d->table, now) : 0;
 }
 
 /*
  * Stops reading a ring at a record as young as this reading (see ring_fn): later ones are younger
- * still, except for interrupted walks (WALK_NS).
+ * still, except for interrupted walks (TICKS_WALK_NS).
  */
 static int go_on(const struct drain *d, uint64_t time)
 {
@@ -104,12 +66,15 @@ static int take_sample(struct drain *d, const struct named_sample *named, size_t
 
 	if (!sample_is_plausible(named))
 		return -EBADMSG;
+	if (sample->event == DP_EVENT_CPU)
+		ticks_note(&d->ticks, sample->cpu, sample->time_ns);
 	/* The first sample with a name that the kernel has not been told of yet. */
 	if (!filter_matches_comm(d->filter, named->names.comm))
 		return go_on(d, sample->time_ns);
 	if (copy && !(sample->flags & DP_SAMPLE_LATE) && d->queue.n_copies >= VERIFY_MAX_WAITING)
 		copy = stack_copy_free(copy);
-	if (note_unknown_pid(d, sample) < 0 || queue_add_sample(&d->queue, named, size, copy) < 0)
+	if (unknown_pids_note(&d->unknown_pids, d->table, sample) < 0 ||
+	    queue_add_sample(&d->queue, named, size, copy) < 0)
 		return -ENOMEM;
 	steal_ptr(copy);
 	return go_on(d, sample->time_ns);
@@ -183,6 +148,11 @@ static int report_known(void *arg, const struct sample *sample)
 {
 	struct drain *d = arg;
 
+	/* It takes long to read, and many programs are hardly ever in the kernel. */
+	if (sample->n_kernel > 0) {
+		kallsyms_read_ahead(d->unread);
+		d->unread = NULL;
+	}
 	if (report_queue_is_full(d->report_queue)) {
 		verification_drop(sample->verification);
 		d->n_dropped++;
@@ -244,6 +214,7 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 	const struct resolver resolver = { &d->return_check, &d->table->binaries->tables,
 					   process_table_find(d->table, (pid_t)raw->pid) };
 	size_t n_user = resolver_frames(&resolver, snapshot, p, walk, raw, d->frames);
+	const uint64_t number = value_labels_number(d->label_sources.values, q->sample);
 	struct span_list calls = { 0 };
 	_cleanup_(label_set_freep) struct label_set *labels = NULL;
 	const struct snapshot *in_kernel = snapshot;
@@ -252,8 +223,8 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 		.time_ns = raw->time_ns,
 		.event = (enum dp_event)raw->event,
 		.state = off_cpu ? (enum dp_state)raw->state : 0,
-		.weight = value_labels_weight(d->label_sources.values, q->sample),
-		.value_ns = raw->event == DP_EVENT_CPU ? d->cpu_value_ns : 0,
+		.weight = raw->weight,
+		.value_ns = raw->event == DP_EVENT_CPU ? d->cpu_value_ns : number,
 		.cpu = raw->cpu,
 		.pid = (pid_t)raw->pid,
 		.tid = (pid_t)raw->tid,
@@ -288,12 +259,22 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 	runtime_join_sample(&d->runtime_join, in_kernel, walk->runtime ?: sample_runtime(q->sample),
 			    &sample);
 	err = kept_memory_add(&d->memory, q->sample, &sample);
-	if (err < 0)
-		return err;
-	if (!off_cpu)
+	if (err == 0 && !off_cpu)
 		return report_or_keep(d, &sample, &calls);
 	verification_drop(steal_ptr(sample.verification)); /* counted, but not kept */
-	return off_cpu_add(&d->intervals, &sample, &calls);
+	return err < 0 ? err : off_cpu_add(&d->intervals, &sample, &calls);
+}
+
+/* Reports a sample whose walk would have taken too long in the kernel. */
+static int report_long(struct drain *d, struct queued *q, struct process *p,
+		       struct unwinder_result *walk)
+{
+	const struct snapshot *snapshot =
+		snapshot_store_find(&d->table->snapshots, q->sample->sample.snapshot);
+	bool late = p && snapshot &&
+		    long_walks_finish(&d->long_walks, d->unwinder, d->table, p, q, snapshot, walk);
+
+	return report_sample(d, q, snapshot, late ? NULL : p, walk, late);
 }
 
 /* Finishes a sample with the mappings of its process at its time. */
@@ -324,7 +305,7 @@ static int report_late(struct drain *d, struct queued *q, struct process *p,
 static int report_queued_sample(struct drain *d, struct queued *q)
 {
 	const struct dp_sample *raw = &q->sample->sample;
-	struct process *p = process_table_find(d->table, (pid_t)raw->pid);
+	struct process *p = inherited_find(d->table, (pid_t)raw->pid, q->time);
 	struct unwinder_result walk = {
 		.outcome = raw->outcome > DP_WALKING && raw->outcome < DP_N_OUTCOMES ?
 				   (enum dp_outcome)raw->outcome :
@@ -340,7 +321,8 @@ static int report_queued_sample(struct drain *d, struct queued *q)
 	if (p && (q->time < p->sampled_from || (p->is_replaced && q->time >= p->exited)))
 		return 0;
 	if (q->copy && (raw->flags & DP_SAMPLE_LATE))
-		return report_late(d, q, p, &walk);
+		return walk.outcome == DP_WALK_LIMIT ? report_long(d, q, p, &walk) :
+						       report_late(d, q, p, &walk);
 	err = report_sample(d, q, snapshot_store_find(&d->table->snapshots, raw->snapshot), p,
 			    &walk, false);
 	wanted = walk.outcome == DP_READ_FAULT ? walk.fault_address : sample_unread_type(q->sample);
@@ -391,10 +373,10 @@ static int settle(struct drain *d)
 /* Sampling has ended; the held samples are all there is to wait for. */
 static int wait_for_tables(struct drain *d)
 {
-	uint64_t end = clock_now_ns() + LAST_NS;
+	uint64_t began = clock_now_ns();
 	int err = 0;
 
-	while (err == 0 && d->held.n > 0 && clock_now_ns() < end &&
+	while (err == 0 && d->held.n > 0 && last_wait_goes_on(&d->last_wait, began) &&
 	       (d->table->binaries->n_jobs > 0 || d->table->n_awaited > 0)) {
 		if (binary_store_wait(d->table->binaries, WAIT_MS) ||
 		    process_lists_wait(d->table, d->sideband, WAIT_MS))
@@ -420,7 +402,7 @@ int drain_processes(struct drain *d)
 /* All samples from before this time have been read and are in order. */
 static uint64_t horizon(const struct drain *d)
 {
-	return d->read_ns == UINT64_MAX ? UINT64_MAX : d->read_ns - WALK_NS;
+	return d->read_ns == UINT64_MAX ? UINT64_MAX : d->read_ns - TICKS_WALK_NS;
 }
 
 /* All samples from before this time have been reported, or wait for what became of calls. */
@@ -540,8 +522,10 @@ int drain_run(struct drain *d, bool final)
 	has_settled |= err == 0 && process_lists_apply(d->table);
 	if (has_settled)
 		err = settle(d);
-	if (err == 0)
-		err = take_in_unknown_pids(d, now);
+	if (err == 0 && d->unknown_pids.n > 0) {
+		d->hurried_ns = now;
+		err = unknown_pids_take_in(&d->unknown_pids, d->table, now);
+	}
 	if (err < 0)
 		return err;
 	verify_queue_collect(d->verify);
@@ -570,9 +554,9 @@ static int report_still_blocked(void *arg, const struct dp_blocked *blocked, uin
 				      .time_ns = blocked->since_ns,
 				      .end_ns = blocked->since_ns + time_ns };
 
-	if (blocked->is_lost) {
+	if (blocked->lost != DP_LOST_NOT) {
 		d->totals.lost++;
-		d->totals.lost_by[LOST_RINGS_FULL]++;
+		d->totals.lost_by[blocked->lost == DP_LOST_BUSY ? LOST_NESTED : LOST_RINGS_FULL]++;
 		d->totals.lost_ns += time_ns * blocked->weight;
 		return 0;
 	}
@@ -596,5 +580,5 @@ bool drain_is_behind(const struct drain *d)
 	const struct queued *first = queue_first(&d->queue);
 
 	return sideband_is_behind(d->sideband) || d->table->lists_left ||
-	       (first && first->time + WALK_NS + REPORT_NS < clock_now_ns());
+	       (first && first->time + TICKS_WALK_NS + REPORT_NS < clock_now_ns());
 }

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "kernel/session.h"
-#include "process/process.h"
+#include "process/process_table.h"
 #include "process/sideband.h"
 #include "report/report_queue.h"
 #include "samples/off_cpu.h"
@@ -14,10 +14,14 @@
 #include "samples/held.h"
 #include "samples/kept_memory.h"
 #include "samples/labels.h"
+#include "samples/last_wait.h"
+#include "samples/long_walks.h"
 #include "samples/page_request.h"
 #include "samples/queue.h"
 #include "samples/runtime_join.h"
 #include "samples/spans.h"
+#include "samples/ticks.h"
+#include "samples/unknown_pids.h"
 #include "samples/unwinder.h"
 #include "samples/verify_queue.h"
 
@@ -51,9 +55,12 @@ struct drain {
 	struct label_sources label_sources; /* the host's */
 	struct spans spans;                 /* the host sets what is its own */
 	struct kept_memory memory;
-	uint64_t stopped_ns;   /* when sampling ended; 0: it goes on */
-	uint64_t cpu_value_ns; /* value of a CPU sample; 0: an event */
+	struct last_wait last_wait; /* the host's */
+	struct kallsyms *unread;    /* the host's; NULL: begun, or not wanted */
+	uint64_t stopped_ns;        /* when sampling ended; 0: it goes on */
+	uint64_t cpu_value_ns;      /* value of a CPU sample; 0: an event */
 	struct page_requests pages;
+	struct ticks ticks; /* the host's */
 	/* Read from the rings, not reported yet */
 	struct queue queue;
 	/* Those that are due but wait for tables */
@@ -62,13 +69,12 @@ struct drain {
 	uint64_t read_ns;
 	/* When the last urgent sample arrived: a late one, or one that needs a page */
 	uint64_t hurried_ns;
+	struct long_walks long_walks;
 	/* When unused objects were last looked for; forgot_ns: among all processes */
 	uint64_t swept_ns, forgot_ns;
 	/* Stacks whose samples have not arrived yet */
 	struct copies copies;
-	/* Unknown processes with samples */
-	pid_t *unknown_pids;
-	size_t n_unknown_pids, unknown_pids_size;
+	struct unknown_pids unknown_pids;
 	struct drain_boundary boundary; /* not reached yet */
 	/* The resolved frames of one sample */
 	struct frame *frames;
@@ -84,8 +90,8 @@ void drain_done(struct drain *drain);
  * Reads the available records, and reports samples whose order is certain, for a few milliseconds;
  * or all of them if `final`. Call it several times a second, and at once again if it is behind. If
  * too many samples wait, records stay in the rings; what does not fit is lost, and counted by the
- * kernel. If `final`, waits for tables in the making, for two seconds at most. Returns 0 or a
- * negative errno.
+ * kernel. If `final`, waits for tables in the making, see last_wait.h. Returns 0 or a negative
+ * errno.
  */
 int drain_run(struct drain *drain, bool final);
 
@@ -103,6 +109,7 @@ int drain_take(struct drain *drain, const struct drain_boundary *boundary);
  * far. Nothing is reported after this. 0 or a negative errno.
  */
 int drain_finish_off_cpu(struct drain *drain, uint64_t stopped_ns);
+/* True: call drain_run() again at once. */
 bool drain_is_behind(const struct drain *drain);
 
 /* For how long after an urgent sample more are expected. */

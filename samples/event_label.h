@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "report/report.h"
+#include "report/report_context.h"
 #include "samples/label_source.h"
 
 /* The events of a run that samples several. The caller keeps the names. */

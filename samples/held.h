@@ -6,14 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "process/process.h"
+#include "process/process_table.h"
 #include "samples/queue.h"
 
 /*
- * Samples that have met code of a pending binary (binary_is_pending()). They have copies of their
- * stacks, and are walked when the table is there. They are kept apart, so that other processes'
- * samples are reported meanwhile. Later samples of the same process, and the ends of their off-CPU
- * intervals, are held too, so that each process's samples stay in order.
+ * Samples whose stacks have code of a pending binary (binary_is_pending()). They have copies of their stacks, and are
+ * walked when the table is ready; meanwhile, samples of other processes are reported. Later samples of the same
+ * process, and the ends of their off-CPU intervals, are held too, so that each process's samples stay in order.
  */
 struct held {
 	struct queued *entries; /* by time */

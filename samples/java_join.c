@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "process/process.h"
+#include "process/process_table.h"
 #include "report/sample.h"
 #include "samples/runtime_join.h"
 #include "samples/runtime_names.h"

@@ -8,8 +8,8 @@ struct frame;
 struct sample;
 
 /*
- * Names the frames of a sample that are HotSpot's, by what the kernel has sent of them: each of these
- * has the number of a native frame. `frames` has room for DP_MAX_FRAMES, and becomes the sample's.
+ * Names a sample's HotSpot frames. The kernel sends one record per such frame, with the index of its native
+ * frame. `frames` has room for DP_MAX_FRAMES and becomes the sample's array.
  */
 void java_join_sample(struct process_table *table, const struct runtime_frames *runtime,
 		      struct frame *frames, struct sample *sample);

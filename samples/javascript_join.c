@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "samples/javascript_join.h"
 
-#include "process/process.h"
+#include "process/process_table.h"
 #include "runtimes/runtime.h"
 #include "samples/runtime_names.h"
 

@@ -7,10 +7,10 @@
 #include "samples/runtime_join.h"
 
 /*
- * Puts V8's functions in the places of the native frames that they are noted for, and leaves out
- * frames of V8's code that only leads from one to the next, or with runtime_join.keeps_native, puts
- * the functions behind their native frames. As runtime_join_sample(); mapping: of the file with V8,
- * or NULL. `frames` has room for DP_MAX_FRAMES, and becomes the sample's.
+ * Replaces native frames by the JavaScript functions that they execute, and removes frames of V8's glue code between
+ * them; with runtime_join.keeps_native, inserts the functions behind their native frames instead. As
+ * runtime_join_sample(). mapping: of the file with V8, or NULL. `frames` has room for DP_MAX_FRAMES and becomes the
+ * sample's array.
  */
 void javascript_join_sample(struct runtime_join *join, const struct mapping *mapping,
 			    const struct runtime_frames *runtime, struct frame *frames,

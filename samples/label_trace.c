@@ -71,12 +71,14 @@ static int add_attribute(struct label_list *list, const char *key, const __u8 *b
 	return label_list_add(list, &(struct label){ .key = key, .text = text });
 }
 
-/* Where the first code is tells apart the programs of a process. 0: not known. */
-static uint64_t place_of(const struct label_context *c)
+static struct program_place place_of(const struct label_context *c)
 {
 	const struct snapshot *s = c->walked ?: c->in_kernel;
+	const struct mapping *first = s && s->n_mappings > 0 ? s->mappings : NULL;
 
-	return s && s->n_mappings > 0 ? s->mappings[0].start ^ (uintptr_t)s->mappings[0].binary : 0;
+	if (!first)
+		return (struct program_place){ 0 };
+	return (struct program_place){ first->start, first->binary ? first->binary->number : 0 };
 }
 
 /* What a process has no name for is to be ignored. None may take the place of the span's numbers. */
@@ -124,11 +126,11 @@ static int add_context(const struct label_context *c, const struct dp_context *c
 /* As its resource has them. */
 static int add_service(const struct label_context *c, struct label_list *list)
 {
-	const uint64_t place = place_of(c);
+	const struct program_place place = place_of(c);
 	const struct process_context *said =
-		place ? thread_keys_process(c->host->keys, c->sample->pid, place,
-					    c->sample->time_ns) :
-			NULL;
+		place.start ? thread_keys_process(c->host->keys, c->sample->pid, place,
+						  c->sample->time_ns) :
+			      NULL;
 	const struct label labels[] = {
 		{ .key = "service.name", .text = said ? said->service_name : "" },
 		{ .key = "service.namespace", .text = said ? said->service_namespace : "" },

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/sum.h"
 #include "base/text.h"
 #include "samples/call_table.h"
 #include "samples/probed_code.h"
@@ -199,9 +200,37 @@ static struct values values_of(const struct value_labels *labels, const struct d
 	return v;
 }
 
-static bool is_weight(const struct value_labels *labels, const struct value_form *form)
+const struct own_number *own_number_find(const struct own_number *numbers, size_t n,
+					 const struct value_form *form)
 {
-	return labels->weight && !form->is_length && strcmp(labels->weight, form->name) == 0;
+	for (size_t i = 0; !form->is_length && i < n; i++)
+		if (strcmp(numbers[i].name, form->name) == 0)
+			return &numbers[i];
+	return NULL;
+}
+
+static bool is_number(const struct value_labels *labels, const struct value_form *form)
+{
+	return own_number_find(labels->numbers, labels->n_numbers, form) != NULL;
+}
+
+/*
+ * Can it be added up? Else it is a label, as the other values are: what was not in memory, and, as no sum of all
+ * may say anything more, what is negative or -1 as an unsigned number.
+ */
+static bool is_summand(const struct value_form *form, const struct dp_values *values, size_t i,
+		       uint64_t word)
+{
+	return !(values->unread >> i & 1) && value_type_extend(form->type, word) <= SUM_MAX;
+}
+
+/* Is it the number that a sample has beside its count? */
+static bool is_next_summand(const struct value_labels *labels, const struct values *v, size_t i)
+{
+	const struct value_form *form = &v->forms->of[i];
+
+	return is_number(labels, form) && v->words.left > 0 &&
+	       is_summand(form, v->head, i, *v->words.at);
 }
 
 int value_labels_add_unknown(const struct value_forms *forms, struct label_list *list)
@@ -237,7 +266,7 @@ static int add_each(const struct value_labels *labels, struct values *v, struct 
 
 		if (form->is_length)
 			continue;
-		if (!is_weight(labels, form) && !label_list_has_key(list, n_own, form->name))
+		if (!is_next_summand(labels, v, i) && !label_list_has_key(list, n_own, form->name))
 			err = add_value(list, form, v->head, i, &v->words);
 		else if (!skip_value(v->head, i, &v->words, &(uint64_t){ 0 }))
 			err = -EBADMSG;
@@ -468,13 +497,13 @@ int value_labels_of_resting(const struct value_labels *labels, const struct snap
 	return label_set_new(&list, ret);
 }
 
-uint64_t value_labels_weight(const struct value_labels *labels, const struct named_sample *named)
+uint64_t value_labels_number(const struct value_labels *labels, const struct named_sample *named)
 {
 	struct values v;
 	uint64_t word = 0;
 
-	if (!labels || !labels->weight)
-		return named->sample.weight;
+	if (!labels || labels->n_numbers == 0)
+		return 0;
 	v = values_of(labels, sample_values(named));
 	for (size_t i = 0; i < v.n; i++) {
 		const struct value_form *form = &v.forms->of[i];
@@ -483,14 +512,38 @@ uint64_t value_labels_weight(const struct value_labels *labels, const struct nam
 			continue;
 		if (!skip_value(v.head, i, &v.words, &word))
 			return 0;
-		if (!is_weight(labels, form))
+		if (!is_number(labels, form))
 			continue;
-		word = value_type_extend(form->type, word);
-		if (value_type_kind(form->type) == VALUE_IS_SIGNED && (int64_t)word < 0)
-			return 0;
-		return word * named->sample.weight;
+		return is_summand(form, v.head, i, word) ? value_type_extend(form->type, word) : 0;
 	}
 	return 0;
+}
+
+bool value_labels_own(const struct value_labels *labels, size_t list, struct own_number *ret)
+{
+	for (size_t i = 0; list < labels->n_lists && i < labels->lists[list].n; i++) {
+		const struct value_form *form = &labels->lists[list].of[i];
+		const struct own_number *number =
+			own_number_find(labels->numbers, labels->n_numbers, form);
+
+		if (!number)
+			continue;
+		*ret = *number;
+		if (!ret->unit)
+			ret->unit = form->unit;
+		return true;
+	}
+	return false;
+}
+
+const char *value_labels_unit(const struct value_labels *labels, size_t list, const char *name)
+{
+	const struct value_forms *forms = list < labels->n_lists ? &labels->lists[list] : NULL;
+
+	for (size_t i = 0; forms && i < forms->n; i++)
+		if (!forms->of[i].is_length && strcmp(forms->of[i].name, name) == 0)
+			return forms->of[i].unit ?: "";
+	return "";
 }
 
 static void mark_added(const struct value_labels *labels, const struct snapshot *snapshot,
@@ -530,13 +583,11 @@ void value_forms_free(struct value_forms *lists, size_t n)
 	free(lists);
 }
 
-void value_labels_init(struct value_labels *ret, const struct value_forms *lists, size_t n,
-		       const char *weight)
+void value_labels_init(struct value_labels *ret, const struct value_forms *lists, size_t n)
 {
 	*ret = (struct value_labels){
 		.source = { .name = "values", .arg = ret, .add = add },
 		.lists = lists,
 		.n_lists = n,
-		.weight = weight,
 	};
 }

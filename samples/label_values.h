@@ -29,6 +29,16 @@ struct value_forms {
 	struct value_form of[DP_MAX_ARGUMENTS];
 };
 
+/* A number that samples of an event have beside their count (--value). */
+struct own_number {
+	const char *name;
+	const char *unit; /* NULL: as the event says */
+};
+
+/* The one that is this value's; NULL: none. */
+const struct own_number *own_number_find(const struct own_number *numbers, size_t n,
+					 const struct value_form *form);
+
 struct call_table;
 struct value_table;
 
@@ -44,8 +54,9 @@ struct value_labels {
 	const struct value_forms *lists; /* the caller's */
 	size_t n_lists;
 	const struct value_forms *thrown; /* of exceptions, whatever their list; NULL: none */
-	const char
-		*weight; /* the name of a number that is no label, but a sample's weight; or NULL */
+	/* Those that are no labels, but the sample's own: of each list one at most. The caller's */
+	const struct own_number *numbers;
+	size_t n_numbers;
 	const struct probed_code
 		*code; /* of each probe whose calls label samples; NULL: hits are */
 	size_t n_code;
@@ -54,8 +65,7 @@ struct value_labels {
 	bool are_of_spans; /* samples get them when the durations of calls are known (spans.h) */
 };
 
-void value_labels_init(struct value_labels *ret, const struct value_forms *lists, size_t n,
-		       const char *weight);
+void value_labels_init(struct value_labels *ret, const struct value_forms *lists, size_t n);
 
 /*
  * The labels of a thread that was blocked before sampling began, which say that the values of calls on its
@@ -72,8 +82,17 @@ int value_labels_add_unknown(const struct value_forms *forms, struct label_list 
 int value_labels_add_call(const struct value_labels *labels, const struct dp_values *values,
 			  struct label_list *list);
 
-/* How many events, or what sum of values, a sample stands for. NULL: no values are read. */
-uint64_t value_labels_weight(const struct value_labels *labels, const struct named_sample *named);
+/*
+ * The number that each event of a sample has beside its count: 0 if there is none, or, and then it is a label,
+ * it could not be read, is negative or more than SUM_MAX. NULL: no values are read.
+ */
+uint64_t value_labels_number(const struct value_labels *labels, const struct named_sample *named);
+
+/* Which number the values of a list have, and its unit. False: none. */
+bool value_labels_own(const struct value_labels *labels, size_t list, struct own_number *ret);
+
+/* The unit that a value of a list has by itself; "": none. */
+const char *value_labels_unit(const struct value_labels *labels, size_t list, const char *name);
 
 /* The number of the probe of spans in labels and frames: there is one at a time. */
 #define VALUE_LABELS_SPAN 1

@@ -12,6 +12,7 @@ void losses_count(const struct session *session, uint64_t n_dropped, uint64_t dr
 	ret->lost_by[LOST_NESTED] = losses.nested;
 	ret->lost_by[LOST_MISSED] = losses.missed;
 	ret->lost_by[LOST_UNREADABLE] = losses.unreadable;
+	ret->lost_by[LOST_UNTRACKED] = losses.untracked;
 	ret->lost = 0;
 	for (enum lost_reason i = 0; i < LOST_N_REASONS; i++)
 		ret->lost += ret->lost_by[i];

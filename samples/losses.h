@@ -7,7 +7,7 @@
 #include "kernel/session.h"
 #include "report/sample.h"
 
-/* Notes the samples lost so far, in the kernel and on the way to the reports: these, and their time. */
+/* Adds up the samples lost so far, in the kernel and (n_dropped, dropped_ns) on the way to the reports. */
 void losses_count(const struct session *session, uint64_t n_dropped, uint64_t dropped_ns,
 		  struct totals *ret);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/cond.h"
 #include "base/hash.h"
 #include "base/signals.h"
 #include "kernel/proc_usage.h"
@@ -148,14 +149,6 @@ static size_t choose(struct process_metrics *m, uint64_t now_ns, struct metered 
 	return n;
 }
 
-static uint64_t cpu_time_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /*
  * Reads those that are due: half a period after the last time at the earliest, so that what is new may be read
  * at once without the others.
@@ -173,12 +166,10 @@ static void meter_all(struct process_metrics *m, struct metered *const *all, siz
 /* The lock is held. False: it is the end. */
 static bool wait_until(struct process_metrics *m, uint64_t until_ns, bool also_for_new)
 {
-	const struct timespec until = { (time_t)(until_ns / 1000000000),
-					(long)(until_ns % 1000000000) };
 	int err = 0;
 
 	while (!m->ends && err == 0 && !(also_for_new && m->has_new))
-		err = pthread_cond_timedwait(&m->changed, &m->lock, &until);
+		err = cond_wait_until(&m->changed, &m->lock, until_ns);
 	return !m->ends;
 }
 
@@ -201,13 +192,14 @@ static void *run(void *arg)
 
 	pthread_mutex_lock(&m->lock);
 	while (goes_on) {
-		uint64_t begin_ns = clock_now_ns(), used_ns = cpu_time_ns();
+		uint64_t begin_ns = clock_now_ns(),
+			 used_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 		size_t n = choose(m, begin_ns, chosen);
 
 		m->has_new = false;
 		pthread_mutex_unlock(&m->lock);
 		meter_all(m, chosen, n);
-		used_ns = cpu_time_ns() - used_ns;
+		used_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - used_ns;
 		pthread_mutex_lock(&m->lock);
 		goes_on = wait_until(m, begin_ns + rest_after(used_ns), false) &&
 			  wait_until(m,
@@ -303,16 +295,12 @@ static int add(const struct label_source *source, const struct label_context *co
 int process_metrics_new(struct process_metrics **ret)
 {
 	struct process_metrics *m = *ret = calloc(1, sizeof(*m));
-	pthread_condattr_t monotonic;
 
 	if (!m)
 		return -ENOMEM;
 	m->source = (struct label_source){ .name = "metrics", .arg = m, .add = add };
 	pthread_mutex_init(&m->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&m->changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	cond_init_monotonic(&m->changed);
 	return 0;
 }
 
@@ -325,11 +313,10 @@ const struct label_source *process_metrics_source(const struct process_metrics *
 static bool await_end(struct process_metrics *m)
 {
 	uint64_t end_ns = clock_now_ns() + PROCESS_METRICS_PATIENCE_NS;
-	const struct timespec end = { (time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000) };
 	int err = 0;
 
 	while (m->is_started && !m->has_ended && err == 0)
-		err = pthread_cond_timedwait(&m->changed, &m->lock, &end);
+		err = cond_wait_until(&m->changed, &m->lock, end_ns);
 	return !m->is_started || m->has_ended;
 }
 

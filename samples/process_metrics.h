@@ -17,11 +17,11 @@
 struct process_metrics;
 
 #define PROCESS_METRICS_PERIOD_NS UINT64_C(1000000000)
-/* A reading is for samples from at most so long before or after it. */
+/* A reading applies to samples from at most this long before or after it. */
 #define PROCESS_METRICS_AGE_NS UINT64_C(2000000000)
-/* The thread uses so much of a CPU at most. */
+/* The most that the thread uses of a CPU. */
 #define PROCESS_METRICS_PERCENT 2
-/* A process of which there has been no sample for so long is not read any more. */
+/* How long a process is read after its last sample. */
 #define PROCESS_METRICS_REST_NS UINT64_C(10000000000)
 
 /* The thread starts with the first sample. 0 or -ENOMEM. */

@@ -109,13 +109,6 @@ struct queued queue_take_first(struct queue *q)
 	return entry;
 }
 
-void queue_drop_first(struct queue *q)
-{
-	struct queued entry = queue_take_first(q);
-
-	queued_done(&entry);
-}
-
 bool queue_is_full(const struct queue *q)
 {
 	return q->n_bytes >= QUEUE_MAX;

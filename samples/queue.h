@@ -32,9 +32,10 @@ struct queued {
 
 void queue_done(struct queue *queue);
 
-/* Adds a copy of a sample of `size` bytes. On success the queue owns stack. */
+/* Adds a copy of a sample of `size` bytes. On success the queue owns stack. 0 or -ENOMEM. */
 int queue_add_sample(struct queue *queue, const struct named_sample *sample, size_t size,
 		     struct stack_copy *stack);
+/* 0 or -ENOMEM. */
 int queue_add_off_cpu_end(struct queue *queue, const struct dp_off_cpu_end *end);
 
 /* Sorts the additions. The end of an off-CPU interval follows a sample of the same time. */
@@ -42,11 +43,12 @@ void queue_sort(struct queue *queue);
 
 /* The oldest sorted entry, valid until the queue changes; NULL: there is none. */
 const struct queued *queue_first(const struct queue *queue);
-void queue_drop_first(struct queue *queue);
 /* Removes it and gives it to the caller, who frees it with queued_done(). */
 struct queued queue_take_first(struct queue *queue);
+/* Frees the sample and the copy of its stack. */
 void queued_done(struct queued *queued);
 
+/* Whether it has QUEUE_MAX bytes. */
 bool queue_is_full(const struct queue *queue);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "binaries/binary.h"
 #include "kernel/ring_record.h"
-#include "process/process.h"
+#include "process/process_table.h"
 #include "report/sample.h"
 #include "samples/return_check.h"
 #include "samples/unwinder.h"
@@ -12,7 +12,20 @@
 static void note_generated(const struct resolver *r, const struct mapping *m)
 {
 	if (m && r->owner && (m->binary ? m->binary->object_size > 0 : !m->is_unread))
-		r->owner->n_generated++;
+		jit_objects_expect(r->owner);
+}
+
+/* Where its names are. */
+static void set_module(struct frame *f, const struct mapping *m, pid_t pid)
+{
+	if (m->jitted) {
+		jitted_meet(m->jitted);
+		f->module = m->jitted->module;
+	} else if (m->binary) {
+		mapping_use(m, pid);
+		f->module = m->binary->module;
+		f->offset = f->address - m->bias;
+	}
 }
 
 size_t resolver_frames(const struct resolver *r, const struct snapshot *s, const struct process *p,
@@ -50,16 +63,11 @@ size_t resolver_frames(const struct resolver *r, const struct snapshot *s, const
 			n = i + 1;
 			m = NULL;
 		}
-		if (m && m->jitted) {
-			jitted_meet(m->jitted);
-			f->module = m->jitted->module;
-		}
+		if (m)
+			set_module(f, m, s->pid);
 		note_generated(r, m);
 		if (!m || !m->binary)
 			continue;
-		f->module = m->binary->module;
-		binary_use(m->binary);
-		f->offset = f->address - m->bias;
 		last = m->binary->table;
 		table_use(last, raw->time_ns);
 	}

@@ -118,7 +118,8 @@ static bool is_called(struct return_check *c, const struct mapping *m, pid_t thr
 	}
 	/* Code may be changed while it runs. */
 	err = fetchers_read(c->fetchers, thread, address - sizeof(bytes), &bytes, sizeof(bytes));
-	if (err == 0 && is_elsewhere && call_ends(bytes))
+	/* Nor does code that is described without its bytes, unless another description follows. */
+	if (err == 0 && (is_elsewhere || m->binary->object_size > 0) && call_ends(bytes))
 		remember(known, number, in_file);
 	if (err == 0)
 		return call_ends(bytes);

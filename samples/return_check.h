@@ -11,10 +11,9 @@
 #include "samples/unwinder.h"
 
 /*
- * Checks that return addresses of a stack are behind calls: others are due to wrong unwind
- * information or a damaged stack. Done here, not in each walk, because reading eight bytes of code
- * takes the kernel as long as leaving a frame. The bytes are those of the binary's file; if they
- * have no call, those in memory.
+ * Checks that each return address of a stack follows a call instruction: others are due to wrong unwind information
+ * or a damaged stack. Done here, not in the walk, because reading eight bytes of code takes the kernel as long as
+ * unwinding a frame. Reads the code from the binary's file; if that has no call there, from memory.
  */
 
 /* Number of cached addresses; a power of two. */

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "process/process.h"
+#include "process/process_table.h"
 #include "report/sample.h"
 
 /* Puts the frames of runtimes in the places of the native frames that execute them. */
@@ -12,7 +12,7 @@ struct runtime_join {
 	struct process_table *table;
 	bool keeps_native;    /* the interpreter's own frames remain, too */
 	struct frame *frames; /* twice DP_MAX_FRAMES, of the last sample */
-	uint64_t n_apart;     /* samples whose frames could not be put together */
+	uint64_t n_apart;     /* samples whose frames could not be merged */
 };
 
 /* What the kernel has sent of one runtime. */

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "limits/limits.h"
-#include "process/process.h"
+#include "process/process_table.h"
 #include "runtimes/runtime.h"
 #include "sandbox/process_memory.h"
 #include "symbols/code_source.h"
@@ -39,6 +39,7 @@ struct entry {
 	uint64_t number;
 	uint32_t n_put; /* how often samples had it; protected by the lock */
 	bool is_located;
+	bool is_near;      /* the located ones are those of a place near it */
 	uint8_t n_missed;  /* how often it was looked for in vain */
 	uint64_t located;  /* for jit_find() */
 	uint64_t *inlined; /* owned: if there are several; `located` is not used then */
@@ -304,8 +305,12 @@ static int find_inlined(struct runtime_names *n, const struct known *known,
 	located = calloc((size_t)count, sizeof(*located));
 	if (!located)
 		return -ENOMEM;
-	for (int i = 0; err == 0 && i < count; i++)
-		err = find_frame(n, known, &frames[i], &located[i]);
+	for (int i = 0; err == 0 && i < count; i++) {
+		struct dp_runtime_frame at = frames[i];
+
+		at.position &= ~known->runtime->near;
+		err = find_frame(n, known, &at, &located[i]);
+	}
 	if (err < 0)
 		return err;
 	/* What has been named is there as long as the code that it is inlined into. */
@@ -317,6 +322,7 @@ static int find_inlined(struct runtime_names *n, const struct known *known,
 		return -ENOSPC;
 	e->inlined = steal_ptr(located);
 	e->n_inlined = (size_t)count;
+	e->is_near = (frames[0].position & known->runtime->near) != 0;
 	return 0;
 }
 
@@ -361,13 +367,15 @@ static bool is_time_to_look(const struct entry *e, uint32_t n_put)
 	return !e->is_located || (e->n_missed > 0 && e->n_missed < 32 && n_put >> e->n_missed > 0);
 }
 
-static size_t located_of(const struct entry *e, const uint64_t **ret)
+static size_t located_of(const struct entry *e, const uint64_t **ret, bool *ret_is_near)
 {
 	*ret = e->inlined ?: &e->located;
+	*ret_is_near = e->is_near;
 	return e->inlined ? e->n_inlined : 1;
 }
 
-static size_t names_locate(struct code_source *source, uint64_t number, const uint64_t **ret)
+static size_t names_locate(struct code_source *source, uint64_t number, const uint64_t **ret,
+			   bool *ret_is_near)
 {
 	struct runtime_names *n = (struct runtime_names *)source;
 	struct entry *e = NULL;
@@ -387,7 +395,7 @@ static size_t names_locate(struct code_source *source, uint64_t number, const ui
 	known.runtime = runtime_source((unsigned int)known.kind);
 	e = e ?: &n->unloaded[known.kind];
 	if (!is_time_to_look(e, n_put))
-		return located_of(e, ret);
+		return located_of(e, ret, ret_is_near);
 	err = e == &n->unloaded[known.kind] ? -ENOENT : find_all(n, &known, e);
 	if (err < 0) {
 		locate_unloaded(n, &known);
@@ -395,7 +403,7 @@ static size_t names_locate(struct code_source *source, uint64_t number, const ui
 	}
 	e->is_located = err != -ETIMEDOUT && err != -EAGAIN;
 	e->n_missed = err == 0 ? 0 : (uint8_t)(e->n_missed + e->is_located);
-	return located_of(e, ret);
+	return located_of(e, ret, ret_is_near);
 }
 
 /* NULL: memory is short. */

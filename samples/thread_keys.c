@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/cond.h"
 #include "base/hash.h"
 #include "base/signals.h"
 #include "limits/limits.h"
@@ -23,7 +23,7 @@
 #define UNKNOWN_REST_NS UINT64_C(5000000000)
 
 struct program_key {
-	uint64_t place;
+	struct program_place place;
 	int64_t pid; /* as wide, so that the key has no padding */
 };
 
@@ -69,7 +69,6 @@ struct thread_keys {
 int thread_keys_new(struct parsers *parsers, bool is_capable, struct thread_keys **ret)
 {
 	struct thread_keys *k = calloc(1, sizeof(*k));
-	pthread_condattr_t monotonic;
 
 	*ret = k;
 	if (!k)
@@ -81,10 +80,7 @@ int thread_keys_new(struct parsers *parsers, bool is_capable, struct thread_keys
 	STAILQ_INIT(&k->waiting);
 	STAILQ_INIT(&k->done);
 	pthread_mutex_init(&k->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&k->changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	cond_init_monotonic(&k->changed);
 	return 0;
 }
 
@@ -129,12 +125,10 @@ static void destroy(struct thread_keys *k)
 static bool await_end(struct thread_keys *k)
 {
 	const uint64_t until = clock_now_ns() + THREAD_KEYS_PATIENCE_NS;
-	const struct timespec time = { .tv_sec = (time_t)(until / 1000000000),
-				       .tv_nsec = (long)(until % 1000000000) };
 	int err = 0;
 
 	while (k->is_started && !k->has_ended && err == 0)
-		err = pthread_cond_timedwait(&k->changed, &k->lock, &time);
+		err = cond_wait_until(&k->changed, &k->lock, until);
 	return !k->is_started || k->has_ended;
 }
 
@@ -309,8 +303,8 @@ static void ask(struct thread_keys *k, struct program *p, uint64_t now)
  * Asks for what it says of itself if it is time to. Many programs are sampled once and end: unless a key's
  * name is needed, what they say would come too late. NULL: memory is short.
  */
-static struct program *look_at(struct thread_keys *k, pid_t pid, uint64_t place, uint64_t now,
-			       bool has_key)
+static struct program *look_at(struct thread_keys *k, pid_t pid, struct program_place place,
+			       uint64_t now, bool has_key)
 {
 	const struct program_key key = { place, pid };
 	struct program *p;
@@ -329,8 +323,8 @@ static struct program *look_at(struct thread_keys *k, pid_t pid, uint64_t place,
 	return p;
 }
 
-int thread_keys_find(struct thread_keys *k, pid_t pid, uint64_t place, uint8_t number, uint64_t now,
-		     const char **ret)
+int thread_keys_find(struct thread_keys *k, pid_t pid, struct program_place place, uint8_t number,
+		     uint64_t now, const char **ret)
 {
 	struct program *p = look_at(k, pid, place, now, true);
 
@@ -349,8 +343,8 @@ int thread_keys_find(struct thread_keys *k, pid_t pid, uint64_t place, uint8_t n
 	return p->is_waiting ? -EAGAIN : -ENOENT;
 }
 
-const struct process_context *thread_keys_process(struct thread_keys *k, pid_t pid, uint64_t place,
-						  uint64_t now)
+const struct process_context *thread_keys_process(struct thread_keys *k, pid_t pid,
+						  struct program_place place, uint64_t now)
 {
 	const struct program *p = look_at(k, pid, place, now, false);
 

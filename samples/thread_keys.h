@@ -17,6 +17,12 @@ struct thread_keys;
  * key has no name.
  */
 
+/* Identifies the program that a process executes now, by its first code. */
+struct program_place {
+	uint64_t start;  /* 0: not known */
+	uint64_t binary; /* its number in the store; 0: it is in none */
+};
+
 /* The longest time after which a sampled process's context is read again. */
 #define THREAD_KEYS_REST_NS UINT64_C(120000000000)
 
@@ -29,18 +35,18 @@ int thread_keys_new(struct parsers *parsers, bool is_capable, struct thread_keys
 struct thread_keys *thread_keys_free(struct thread_keys *keys);
 
 /*
- * Finds a key's name by its number. place: identifies the program that the process executes; now: of
- * CLOCK_MONOTONIC. 0; -ENOENT: the process has no such key; -EAGAIN: that is not known yet,
- * or never will be, as the name is too long. *ret is valid until the next call. NULL: -EAGAIN.
+ * Finds a key's name by its number. now: of CLOCK_MONOTONIC. 0; -ENOENT: the process has no such key;
+ * -EAGAIN: that is not known yet, or never will be, as the name is too long. *ret is valid until the next
+ * call. NULL: -EAGAIN.
  */
-int thread_keys_find(struct thread_keys *keys, pid_t pid, uint64_t place, uint8_t number,
-		     uint64_t now, const char **ret);
+int thread_keys_find(struct thread_keys *keys, pid_t pid, struct program_place place,
+		     uint8_t number, uint64_t now, const char **ret);
 
 /*
  * The process's context, valid until the next call; NULL: it has none, or it is not known yet, as at its first
  * sample. keys may be NULL: returns NULL.
  */
 const struct process_context *thread_keys_process(struct thread_keys *keys, pid_t pid,
-						  uint64_t place, uint64_t now);
+						  struct program_place place, uint64_t now);
 
 #endif

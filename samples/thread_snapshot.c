@@ -33,6 +33,7 @@ void thread_snapshot_done(struct thread_snapshot *t)
 		free(t->stacks[i].user);
 		free(t->stacks[i].kernel);
 		free(t->stacks[i].runtime);
+		task_stacks_done(&t->stacks[i].tasks);
 	}
 	free(t->stacks);
 	t->stacks = NULL;
@@ -93,7 +94,7 @@ static bool is_late(const struct thread_snapshot *t)
 static int on_found(void *arg, const struct dp_thread *thread)
 {
 	struct thread_snapshot *t = arg;
-	struct thread_stack *s = find_stack(t, (pid_t)thread->tid);
+	struct thread_stack *s = t->finds_first ? NULL : find_stack(t, (pid_t)thread->tid);
 
 	if (is_late(t))
 		return -ETIME;
@@ -111,6 +112,12 @@ static int on_found(void *arg, const struct dp_thread *thread)
 					  thread->kernel_error);
 }
 
+bool thread_has_run(const struct dp_thread *before, const struct dp_thread *now)
+{
+	return ((before->flags | now->flags) & DP_THREAD_ON_CPU) ||
+	       before->switches != now->switches || before->ran_ns != now->ran_ns;
+}
+
 /* Second reading: has it run since? */
 static int on_found_again(void *arg, const struct dp_thread *thread)
 {
@@ -119,14 +126,15 @@ static int on_found_again(void *arg, const struct dp_thread *thread)
 	if (!s)
 		return 0;
 	s->seen = true;
-	if (s->state == THREAD_MOVES && !((s->thread.flags | thread->flags) & DP_THREAD_ON_CPU) &&
-	    s->thread.switches == thread->switches && s->thread.ran_ns == thread->ran_ns)
+	if (s->state == THREAD_MOVES && !thread_has_run(&s->thread, thread))
 		s->state = THREAD_STILL;
 	return 0;
 }
 
 int thread_snapshot_find(struct thread_snapshot *t, pid_t tid)
 {
+	/* To search for each of many that are all new would take time by their square. */
+	t->finds_first = t->n == 0;
 	return thread_reader_read(t->reader, t->pid, tid, on_found, t);
 }
 
@@ -145,9 +153,10 @@ static bool is_in_syscall(struct thread_snapshot *t, const struct dp_thread *thr
 }
 
 /* Keeps the frames of a runtime of the thread that was just walked. */
-static int set_runtime(struct thread_snapshot *t, struct thread_stack *s)
+static int set_runtime(struct thread_snapshot *t, struct thread_stack *s,
+		       struct unwinder_result *walk)
 {
-	const struct dp_runtime *runtime = unwinder_runtime(t->unwinder, t->snapshot);
+	const struct dp_runtime *runtime = unwinder_runtime(t->unwinder, t->snapshot, walk);
 	size_t size;
 
 	free(s->runtime);
@@ -182,7 +191,7 @@ static int walk(struct thread_snapshot *t, struct thread_stack *s)
 					      t->memory, t->snapshot->id, t->snapshot->cell);
 		if (t->memory->err < 0)
 			return t->memory->err;
-		err = t->has_runtimes ? set_runtime(t, s) : 0;
+		err = t->has_runtimes ? set_runtime(t, s, &result) : 0;
 		if (err < 0)
 			return err;
 	}
@@ -270,14 +279,10 @@ int thread_snapshot_take_one(struct thread_snapshot *t, struct thread_stack *s)
 	return err;
 }
 
-int thread_snapshot_take(struct thread_snapshot *t, const struct snapshot *snapshot, pid_t thread,
-			 unsigned int tries)
+int thread_snapshot_take(struct thread_snapshot *t, unsigned int tries)
 {
-	int err;
+	int err = take_all(t);
 
-	t->snapshot = snapshot;
-	t->thread = thread;
-	err = take_all(t);
 	for (unsigned int try = 0;
 	     err == 0 && try < tries && thread_snapshot_count(t, THREAD_MOVES) > 0; try++) {
 		if (try > 0)
@@ -298,12 +303,6 @@ size_t thread_snapshot_count(const struct thread_snapshot *t, enum thread_snapsh
 	return n;
 }
 
-static bool has_run(const struct thread_stack *s, const struct dp_thread *now)
-{
-	return (now->flags & DP_THREAD_ON_CPU) || s->thread.switches != now->switches ||
-	       s->thread.ran_ns != now->ran_ns;
-}
-
 struct check {
 	struct thread_snapshot *threads;
 	bool others;
@@ -318,7 +317,7 @@ static int on_checked(void *arg, const struct dp_thread *thread)
 	if (!s)
 		return check->others && t->n < t->max_threads ? on_found(t, thread) : 0;
 	s->seen = true;
-	if (s->state == THREAD_STILL && has_run(s, thread))
+	if (s->state == THREAD_STILL && thread_has_run(&s->thread, thread))
 		s->state = THREAD_MOVES;
 	if (s->state == THREAD_MOVES)
 		s->thread = *thread;
@@ -359,17 +358,17 @@ static size_t resolve_frames(const struct snapshot *snapshot, const struct threa
 			f->module = m->jitted->module;
 			frame_locate(f, time_ns);
 		}
-		if (!m || !m->binary)
+		if (!m || !m->binary || m->jitted)
 			continue;
-		binary_use(m->binary);
+		mapping_use(m, snapshot->pid);
 		f->module = m->binary->module;
 		f->offset = f->address - m->bias;
 	}
 	return n;
 }
 
-void thread_snapshot_sample(const struct thread_snapshot *t, const struct thread_stack *s,
-			    uint64_t time_ns, struct frame *frames, struct sample *ret)
+void thread_snapshot_describe(const struct thread_stack *s, uint64_t time_ns,
+			      const struct frame *frames, struct sample *ret)
 {
 	*ret = (struct sample){
 		.time_ns = time_ns,
@@ -379,14 +378,20 @@ void thread_snapshot_sample(const struct thread_snapshot *t, const struct thread
 		.cpu = s->thread.cpu,
 		.pid = (pid_t)s->thread.pid,
 		.tid = (pid_t)s->thread.tid,
-		.outcome = s->outcome,
-		.fault_address = s->fault_address,
 		.user = frames,
-		.kernel = s->kernel,
-		.n_kernel = s->n_kernel,
-		.kernel_error = s->kernel_error,
 	};
-	ret->n_user = resolve_frames(t->snapshot, s, time_ns, frames, &ret->outcome);
 	memcpy(ret->comm, s->thread.comm, sizeof(s->thread.comm));
 	memcpy(ret->thread_name, s->thread.thread_name, sizeof(s->thread.thread_name));
+}
+
+void thread_snapshot_sample(const struct thread_snapshot *t, const struct thread_stack *s,
+			    uint64_t time_ns, struct frame *frames, struct sample *ret)
+{
+	thread_snapshot_describe(s, time_ns, frames, ret);
+	ret->outcome = s->outcome;
+	ret->fault_address = s->fault_address;
+	ret->kernel = s->kernel;
+	ret->n_kernel = s->n_kernel;
+	ret->kernel_error = s->kernel_error;
+	ret->n_user = resolve_frames(t->snapshot, s, time_ns, frames, &ret->outcome);
 }

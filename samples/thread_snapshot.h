@@ -9,6 +9,7 @@
 #include "process/snapshot.h"
 #include "report/sample.h"
 #include "samples/return_check.h"
+#include "samples/task_stacks.h"
 #include "sandbox/process_memory.h"
 #include "samples/unwinder.h"
 #include "samples/thread_reader.h"
@@ -34,6 +35,7 @@ struct thread_stack {
 	size_t n_kernel;
 	int kernel_error;
 	struct dp_runtime *runtime; /* owned; of a language; NULL: none */
+	struct task_stacks tasks;   /* of asyncio (thread_tasks.h) */
 };
 
 /*
@@ -44,20 +46,23 @@ struct thread_stack {
 struct thread_snapshot {
 	struct thread_reader *reader;
 	struct unwinder *unwinder;
-	const struct snapshot *snapshot;
+	const struct snapshot *snapshot; /* of the process; set after the initialization */
 	bool kernel_only;
 	bool has_runtimes; /* also read the frames of languages' runtimes; may be set later */
 	struct process_memory *memory;
 	struct fetchers *fetchers; /* who read it; NULL: this process does */
-	pid_t thread;              /* a running one, through which memory is read */
+	pid_t thread; /* a running one, through which memory is read; set as the snapshot */
 	struct return_check return_check;
 	pid_t pid;
 	struct thread_stack *stacks;
 	size_t n, size;
-	size_t next; /* index of the thread that is expected next */
+	size_t next;      /* index of the thread that is expected next */
+	bool finds_first; /* threads are being found for the first time */
 	/* Both may be set after the initialization, which sets no limit. */
 	size_t max_threads;
-	uint64_t until_ns; /* when to give up finding and taking */
+	uint64_t until_ns;              /* when to give up finding and taking */
+	enum tasks_result tasks_result; /* of the process */
+	struct task_budget tasks;
 };
 
 /* How often to try a thread that moves, for callers that need its stack now. */
@@ -77,11 +82,9 @@ int thread_snapshot_find(struct thread_snapshot *threads, pid_t tid);
 
 /*
  * Takes the stacks of all threads found, in the snapshot of their process; tries again, so often,
- * for those that move. `thread` is a running one, through which memory is read; the kernel's threads
- * need neither. 0, -EPERM if that is not permitted, -ETIME as above, or another errno.
+ * for those that move. 0, -EPERM if that is not permitted, -ETIME as above, or another errno.
  */
-int thread_snapshot_take(struct thread_snapshot *threads, const struct snapshot *snapshot,
-			 pid_t thread, unsigned int tries);
+int thread_snapshot_take(struct thread_snapshot *threads, unsigned int tries);
 
 /* The same again for one of them, which moves. */
 int thread_snapshot_take_one(struct thread_snapshot *threads, struct thread_stack *stack);
@@ -97,9 +100,12 @@ int thread_snapshot_set_kernel(struct thread_stack *stack, const __u64 *addresse
 size_t thread_snapshot_count(const struct thread_snapshot *threads,
 			     enum thread_snapshot_state state);
 
+/* Whether a thread is not known to have been off the CPU all the time between two readings of it. */
+bool thread_has_run(const struct dp_thread *before, const struct dp_thread *now);
+
 /*
- * Looks at all threads again: who was still and has run since moves; who is no more is gone; and
- * with `others`, who was not found before moves. 0 or negative errno.
+ * Looks at all threads again: a thread that was still and has run since becomes THREAD_MOVES, one that has ended
+ * THREAD_GONE. others: also adds new threads, as THREAD_MOVES. 0 or a negative errno.
  */
 int thread_snapshot_check(struct thread_snapshot *threads, bool others);
 
@@ -109,5 +115,9 @@ int thread_snapshot_check(struct thread_snapshot *threads, bool others);
  */
 void thread_snapshot_sample(const struct thread_snapshot *threads, const struct thread_stack *stack,
 			    uint64_t time_ns, struct frame *frames, struct sample *ret);
+
+/* Describes a sample of the thread without frames: the caller sets these, and their outcome. */
+void thread_snapshot_describe(const struct thread_stack *stack, uint64_t time_ns,
+			      const struct frame *frames, struct sample *ret);
 
 #endif

@@ -16,6 +16,9 @@
 #include "samples/redaction.h"
 #include "sandbox/parsers.h"
 
+/* Of a value, each of whose bytes may have been escaped. */
+#define TYPE_NAME_SIZE (4 * (DP_TEXT_CUT + 1))
+
 struct type_name {
 	UT_hash_handle hh;
 	char *type; /* in the source, behind the key */
@@ -25,6 +28,7 @@ struct type_name {
 /* Only the thread that makes the reports uses it. */
 struct type_names {
 	struct label_finisher finisher;
+	char class[TYPE_NAME_SIZE]; /* of the last sample, if that is Java's */
 	struct parsers *parsers;
 	const struct redaction *redaction;
 	struct type_name *known;
@@ -87,17 +91,38 @@ static bool is_type(const struct label *label)
 	return label->text && strcmp(label->key, TYPE_NAMES_KEY) == 0;
 }
 
+/* As Class.getName() has it. */
+static const char *name_class(struct type_names *names, const char *class)
+{
+	snprintf(names->class, sizeof(names->class), "%s", class);
+	for (char *c = names->class; *c; c++)
+		if (*c == '/')
+			*c = '.';
+	return names->class;
+}
+
+/* language: NULL: C++. */
+static const char *find_in_source(struct type_names *names, const char *language, const char *type)
+{
+	if (!language)
+		return find(names, type);
+	return strcmp(language, LABEL_LANGUAGE_JAVA) == 0 ? name_class(names, type) : NULL;
+}
+
 /* The type in the source, of labels that have one; NULL: they remain as they are. */
 static const char *find_type(struct type_names *names, const struct label_set *labels)
 {
-	const char *type = NULL;
+	const char *type = NULL, *language = NULL;
 	struct label label;
 	size_t at = 0;
 
-	/* `<unread>` and `<unknown>` are no names of types. */
-	while (!type && label_set_next(labels, &at, &label))
+	/* They are in the order of their keys: the language comes first. `<unread>` and `<unknown>` are no names of types. */
+	while (!type && label_set_next(labels, &at, &label)) {
+		if (strcmp(label.key, LABEL_EXCEPTION_LANGUAGE) == 0)
+			language = label.text ?: "";
 		if (is_type(&label) && label.text[0] != '<')
-			type = find(names, label.text);
+			type = find_in_source(names, language, label.text);
+	}
 	return type && strcmp(type, label.text) != 0 ? type : NULL;
 }
 

@@ -12,10 +12,9 @@ struct report_queue;
 #define TYPE_NAMES_KEY LABEL_EXCEPTION_TYPE
 
 /*
- * Replaces the type in the labels of samples by its name in the source. That has a parser do it,
- * which may take long; so the thread that makes the reports waits for it, not the one that reads
- * the rings. Then the labels are redacted, not before: a mangled name would be damaged. NULL: they
- * are not. parsers: NULL: this process demangles. 0 or -ENOMEM.
+ * Replaces the mangled type in the labels of samples by its name in the source. A parser demangles it (NULL: this
+ * process); that may take long, so the thread that makes the reports waits for it, not the one that reads the rings.
+ * The labels are redacted afterwards (NULL: not at all), because that would damage a mangled name. 0 or -ENOMEM.
  */
 int type_names_install(struct parsers *parsers, const struct redaction *redaction,
 		       struct report_queue *queue);

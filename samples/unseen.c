@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "kernel/proc_stat.h"
+#include "kernel/session_blocked.h"
 #include "report/outcome.h"
 
 /* TIDs of threads that were seen. */

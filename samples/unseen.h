@@ -5,8 +5,8 @@
 #include "kernel/session.h"
 
 /*
- * Counts the threads of these processes that have been blocked, in one of `states` (bits by enum
- * dp_state), since before sampling began: they have not left a CPU, so nothing is known of them.
+ * Counts the threads of these processes that have been blocked since before sampling began, in one of `states` (bits
+ * by enum dp_state). They have not left a CPU since, so there are no samples of them.
  * Call it during sampling. 0 or a negative errno.
  */
 int unseen_count(const struct session *session, const pid_t *pids, size_t n_pids,

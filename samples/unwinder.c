@@ -70,8 +70,8 @@ int stack_copy_add(struct stack_copy **copy, const struct dp_chunk *chunk)
 	part->bytes = bytes;
 	part->size += chunk->n_bytes;
 	(*copy)->n_bytes += chunk->n_bytes;
-	/* The last chunk is smaller if the memory ended. */
-	part->cut = chunk->n_bytes == DP_CHUNK_SIZE || chunk->is_last;
+	/* A last one that is smaller ends where the memory does, unless a limit was met. */
+	part->cut = chunk->n_bytes == DP_CHUNK_SIZE || chunk->is_cut;
 	return 0;
 }
 
@@ -109,6 +109,7 @@ int unwinder_new(const struct pool *pool, enum dp_unwind unwind, unsigned int ma
 	if (!r)
 		return -ENOMEM;
 	r->port.read = read_memory;
+	r->port.times = UNWINDER_TIMES;
 	r->pool = pool;
 	r->walk.world.user = &r->port;
 	r->walk.in.unwind = unwind == DP_UNWIND_COPY ? DP_UNWIND_AUTO : unwind;
@@ -177,11 +178,17 @@ struct unwinder_result unwinder_walk_memory(struct unwinder *r, const struct dp_
 	};
 }
 
-const struct dp_runtime *unwinder_runtime(struct unwinder *r, const struct snapshot *snapshot)
+const struct dp_runtime *unwinder_runtime(struct unwinder *r, const struct snapshot *snapshot,
+					  struct unwinder_result *result)
 {
+	const struct dp_runtime *found;
+
 	r->walk.runtime.mapping = snapshot->runtime;
 	r->walk.runtime.other = snapshot->other_runtime;
-	return runtime_read_all(&r->walk) ? &r->walk.runtime.head : NULL;
+	found = runtime_read_all(&r->walk) ? &r->walk.runtime.head : NULL;
+	if (r->walk.out.sample.outcome == DP_COMPLETE)
+		result->outcome = DP_COMPLETE;
+	return found;
 }
 
 struct copied {

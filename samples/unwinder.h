@@ -12,11 +12,14 @@
 #include "process/snapshot.h"
 
 /*
- * Walks stacks in user space: of samples that met code whose tables were not in the kernel yet, and
- * for --unwind copy. It is the kernel's own walker (bpf/walk.h), run on the registers and the stack
+ * Walks stacks in user space: of samples that met code whose tables were not in the kernel yet, or whose
+ * walk would have taken longer there than a sample may, and for --unwind copy. It is the kernel's own walker (bpf/walk.h), run on the registers and the stack
  * in the sample.
  */
 struct unwinder;
+
+/* How many times as much a walk may cost here as in the kernel: WALK_MAX_COST in bpf/walk_state.h. */
+#define UNWINDER_TIMES 4
 
 /* Contiguous bytes of a stack. */
 struct stack_part {
@@ -49,8 +52,10 @@ int stack_copy_add(struct stack_copy **copy, const struct dp_chunk *chunk);
  */
 int stack_copy_read(const struct stack_copy *copy, void *ret, size_t size, uint64_t address);
 
+/* The caller keeps the pool. 0 or -ENOMEM. */
 int unwinder_new(const struct pool *pool, enum dp_unwind unwind, unsigned int max_frames,
 		 struct unwinder **ret);
+/* NULL is allowed. Returns NULL. */
 struct unwinder *unwinder_free(struct unwinder *unwinder);
 
 struct unwinder_result {
@@ -69,10 +74,12 @@ typedef int unwinder_read(void *memory, void *ret, size_t size, uint64_t address
 
 /*
  * The frames of languages' runtimes of the thread that was walked last, by the snapshot's mappings and those
- * that the walk has noted. NULL: there are none. Valid until the next walk.
+ * that the walk has noted. NULL: there are none. Valid until the next walk. A runtime may also know that the
+ * walk has reached a root: then its outcome, in `result`, changes.
  */
 const struct dp_runtime *unwinder_runtime(struct unwinder *unwinder,
-					  const struct snapshot *snapshot);
+					  const struct snapshot *snapshot,
+					  struct unwinder_result *result);
 
 /*
  * Walks a stack from these registers, with the snapshot `id` at `cell` of the pool. thread_base: 0

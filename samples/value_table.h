@@ -35,6 +35,7 @@ struct value_table *value_table_free(struct value_table *table);
  */
 int value_table_add(struct value_table *table, const struct value_forms *forms, const char *probe,
 		    uid_t user, uint64_t now_ns);
+/* Frees the number for reuse VALUE_TABLE_REST_NS after now_ns. */
 void value_table_drop(struct value_table *table, uint32_t number, uint64_t now_ns);
 
 /*

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/file_stat.h"
+#include "base/write_all.h"
 #include "binaries/foreign_file.h"
 #include "cache/stored_file.h"
 #include "sandbox/process_user.h"
@@ -42,8 +43,7 @@ static void file_free(struct verify_file *file)
 
 static void file_let_go(struct verify_file *file)
 {
-	if (file->binary)
-		file->binary->n_users--;
+	binary_unpin(file->binary);
 	file->binary = NULL;
 }
 
@@ -68,7 +68,7 @@ static void file_take_bytes(struct verify_file *file, const struct binary *b)
 	}
 	/* libdwfl may keep what it has opened for longer than the file is known. */
 	file->fd = memfd_create("memory", MFD_CLOEXEC);
-	if (file->fd >= 0 && write(file->fd, b->bytes, b->n_bytes) != (ssize_t)b->n_bytes)
+	if (file->fd >= 0 && write_all(file->fd, b->bytes, b->n_bytes) < 0)
 		close(steal_fd(&file->fd));
 	if (file->fd >= 0)
 		file->n_bytes += b->n_bytes;
@@ -106,7 +106,7 @@ static struct verify_file *file_new(struct binary *b)
 	file_take_bytes(file, b);
 	file->maker = find_maker(file, b);
 	file->binary = b;
-	b->n_users++;
+	binary_pin(b);
 	return file;
 }
 

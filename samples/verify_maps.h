@@ -11,9 +11,9 @@
 #include "process/snapshot.h"
 
 /*
- * What a snapshot says, as values, for the thread that verifies samples: it may read the mappings
- * and the files' own descriptors, and nothing that they were made from. The thread that reads the
- * rings makes and frees all this, and frees nothing that it has handed over and not got back.
+ * Copies of a snapshot's facts for the thread that verifies samples. That thread may read the mappings and the files'
+ * own descriptors, but nothing that they were made from. The thread that reads the rings makes and frees all this,
+ * and frees nothing that the other still uses.
  */
 
 #define VERIFY_MAPS_ANYBODY ((uid_t)-1)
@@ -43,9 +43,9 @@ struct verify_maps {
 	uint64_t number; /* never used again, unlike the memory */
 	pid_t pid;
 	/*
-	 * Whose the process was when they were made; VERIFY_MAPS_ANYBODY: not known. That may be after its
-	 * next exec, of a program with the rights of another user: with a file that neither root nor that
-	 * user has made, it is not known either.
+	 * The process's user when they were made; VERIFY_MAPS_ANYBODY: not known. The process may have executed a
+	 * set-user-ID program before that, so it is not known either if a file belongs neither to root nor to that
+	 * user.
 	 */
 	uid_t user;
 	size_t n_mappings;

@@ -8,6 +8,7 @@
 #include <sys/queue.h>
 
 #include "base/cleanup.h"
+#include "base/cond.h"
 #include "base/signals.h"
 #include "binaries/workers.h"
 #include "limits/limits.h"
@@ -214,7 +215,6 @@ int verify_queue_new(struct parsers *parsers, unsigned int max_frames, const str
 		     struct verify_queue **ret)
 {
 	struct verify_queue *q = calloc(1, sizeof(*q));
-	pthread_condattr_t monotonic;
 	int err;
 
 	if (!q)
@@ -224,10 +224,7 @@ int verify_queue_new(struct parsers *parsers, unsigned int max_frames, const str
 	STAILQ_INIT(&q->done);
 	pthread_mutex_init(&q->lock, NULL);
 	pthread_cond_init(&q->more, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&q->changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	cond_init_monotonic(&q->changed);
 	err = verify_new(parsers, max_frames, &q->verify);
 	if (err == 0)
 		err = start_thread(q);
@@ -435,11 +432,10 @@ void verify_queue_give_up(struct verify_queue *q)
 static uint64_t wait_for_change(struct verify_queue *q)
 {
 	uint64_t end_ns = clock_now_ns() + LOOK_NS, n;
-	const struct timespec end = { (time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000) };
 
 	pthread_mutex_lock(&q->lock);
 	if (STAILQ_EMPTY(&q->done))
-		pthread_cond_timedwait(&q->changed, &q->lock, &end);
+		(void)cond_wait_until(&q->changed, &q->lock, end_ns);
 	n = q->n_done;
 	pthread_mutex_unlock(&q->lock);
 	return n;
@@ -470,7 +466,6 @@ void verify_queue_finish(struct verify_queue *q)
 static bool end_thread(struct verify_queue *q)
 {
 	uint64_t end_ns = clock_now_ns() + (q->hangs ? 0 : WORKERS_END_NS);
-	const struct timespec end = { (time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000) };
 	bool has_ended;
 	int err = 0;
 
@@ -480,7 +475,7 @@ static bool end_thread(struct verify_queue *q)
 	q->ends = true;
 	pthread_cond_signal(&q->more);
 	while (!q->has_ended && err == 0)
-		err = pthread_cond_timedwait(&q->changed, &q->lock, &end);
+		err = cond_wait_until(&q->changed, &q->lock, end_ns);
 	has_ended = q->has_ended;
 	if (has_ended)
 		pthread_join(q->thread, NULL);

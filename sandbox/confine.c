@@ -77,7 +77,7 @@ static bool set_limit(int resource, rlim_t limit, bool is_soft)
  * Memory is limited by RLIMIT_DATA: unlike RLIMIT_AS it leaves out mapped files, whose size their
  * owners choose and which take no memory. Sanitizers map terabytes.
  */
-static bool set_limits(rlim_t n_files)
+static bool set_limits(rlim_t n_files, rlim_t cpu_s)
 {
 	const struct {
 		int resource;
@@ -87,6 +87,7 @@ static bool set_limits(rlim_t n_files)
 		{ RLIMIT_DATA, CONFINE_MEMORY },
 #endif
 		{ RLIMIT_FSIZE, CONFINE_MEMORY },
+		{ RLIMIT_CPU, cpu_s },
 		{ RLIMIT_NOFILE, n_files },
 		{ RLIMIT_CORE, 0 },
 		{ RLIMIT_MEMLOCK, 0 },
@@ -163,8 +164,8 @@ static const int calls[] = {
 
 /* What libdw needs besides. */
 static const int calls_of_libdw[] = {
-	SCMP_SYS(dup),      SCMP_SYS(ftruncate),  SCMP_SYS(pwrite64),
-	SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(statx),
+	SCMP_SYS(dup),        SCMP_SYS(pwrite64), SCMP_SYS(readlink),
+	SCMP_SYS(readlinkat), SCMP_SYS(statx),
 };
 
 static const int calls_of_fetcher[] = { SCMP_SYS(getrusage), SCMP_SYS(process_vm_readv) };
@@ -270,8 +271,8 @@ void confine_self(struct confinement *ret, int *ret_opens)
 	/* Busy ones do not see that their socket is closed. Changing the user clears this. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	note(ret, CONFINE_NO_NEW_PRIVILEGES, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, true);
-	note(ret, CONFINE_LIMITS, set_limits(ret_opens ? CONFINE_NAMER_FILES : CONFINE_FILES),
-	     true);
+	note(ret, CONFINE_LIMITS,
+	     set_limits(ret_opens ? CONFINE_NAMER_FILES : CONFINE_FILES, CONFINE_CPU_S), true);
 	note(ret, CONFINE_LANDLOCK, restrict_files(), may_restrict_files());
 	note(ret, CONFINE_SECCOMP, restrict_calls_and_opens(ret_opens), may_restrict);
 }
@@ -300,7 +301,8 @@ static bool confine_to(const struct need *need, struct confinement *ret)
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	note(ret, CONFINE_NO_NEW_PRIVILEGES, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, true);
-	note(ret, CONFINE_LIMITS, set_limits(need->n_files), true);
+	/* They serve for as long as the profiler runs. */
+	note(ret, CONFINE_LIMITS, set_limits(need->n_files, RLIM_INFINITY), true);
 	note(ret, CONFINE_SECCOMP, restrict_calls(need->calls, need->n_calls, need->opening, NULL),
 	     may_restrict);
 	return has_capability;

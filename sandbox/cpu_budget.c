@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/cond.h"
 #include "base/hash.h"
 #include "limits/limits.h"
 #include "log/clock.h"
@@ -40,7 +41,6 @@ struct cpu_budget {
 int cpu_budget_new(double share, struct cpu_budget_counts *counts, struct cpu_budget **ret)
 {
 	struct cpu_budget *b = calloc(1, sizeof(*b));
-	pthread_condattr_t monotonic;
 
 	*ret = b;
 	if (!b)
@@ -49,10 +49,7 @@ int cpu_budget_new(double share, struct cpu_budget_counts *counts, struct cpu_bu
 	b->n_users = 1;
 	b->counts = counts;
 	pthread_mutex_init(&b->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&b->lifted, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	cond_init_monotonic(&b->lifted);
 	return 0;
 }
 
@@ -237,13 +234,6 @@ static bool may_wait(struct cpu_budget *b, const struct payer *p, uint64_t now)
 	return b->waited_ns < CPU_BUDGET_WAITED_NS || !has_others(b, p, now);
 }
 
-static void sleep_until(struct cpu_budget *b, uint64_t end_ns)
-{
-	const struct timespec end = { (time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000) };
-
-	(void)pthread_cond_timedwait(&b->lifted, &b->lock, &end);
-}
-
 uint64_t cpu_budget_pause_ns(struct cpu_budget *b, uid_t user)
 {
 	uint64_t pause, now;
@@ -292,7 +282,7 @@ bool cpu_budget_wait(struct cpu_budget *b, uid_t user)
 			break;
 		}
 		began = now;
-		sleep_until(b, now + pause);
+		(void)cond_wait_until(&b->lifted, &b->lock, now + pause);
 		now = clock_now_ns();
 		b->waited_ns += now - began;
 	}

@@ -22,8 +22,6 @@
 #define MAX_PENDING 16
 /* How long none is started after that has failed. */
 #define RETRY_NS UINT64_C(2000000000)
-/* How long one may take to start; meanwhile nothing is read. */
-#define START_NS UINT64_C(2000000000)
 /* Samples wait, so one that somebody has stopped is replaced as soon as it is looked at. */
 #define LOOK_NS UINT64_C(10000000)
 /* A process may get another user, or its number another process. */
@@ -176,7 +174,7 @@ static bool is_readable(int socket, uint64_t patience_ns)
 /* Samples wait meanwhile, so it is looked at later if it is not there at once. */
 static int start_again(struct fetchers *f)
 {
-	uint64_t now = clock_now_ns(), patience = f->is_patient ? START_NS : 0;
+	uint64_t now = clock_now_ns(), patience = f->is_patient ? FETCHERS_START_NS : 0;
 
 	if (f->starting < 0) {
 		if (now < f->next_start_ns)
@@ -186,12 +184,12 @@ static int start_again(struct fetchers *f)
 			return -EAGAIN;
 		f->next_start_ns = 0;
 		f->started_ns = now;
-		patience = f->is_patient ? START_NS : LOOK_NS;
+		patience = f->is_patient ? FETCHERS_START_NS : LOOK_NS;
 	}
 	if (is_readable(f->starting, patience))
 		return starter_finish(parsers_starter(f->parsers), SPAWNED_FETCHER,
 				      steal_fd(&f->starting), &f->process);
-	if (now > f->started_ns + START_NS)
+	if (now > f->started_ns + FETCHERS_START_NS)
 		close(steal_fd(&f->starting));
 	return -EAGAIN;
 }

@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/cond.h"
 #include "base/file_stat.h"
 #include "cache/stored_file.h"
 #include "elf/mapped_file.h"
@@ -25,8 +26,6 @@
 
 /* More idle ones than threads that ask are of no use. */
 #define MAX_IDLE 4
-/* How often a request is made if finders end. */
-#define ATTEMPTS 5
 /* File systems that a machine has programs on. */
 #define MAX_KNOWN 16
 /* A device that was unmounted can become that of another file system. */
@@ -91,17 +90,13 @@ static struct fetch_payer find_payer(uid_t user, dev_t device)
 int finders_new(struct starter *starter, struct finders **ret)
 {
 	struct finders *f = calloc(1, sizeof(*f));
-	pthread_condattr_t monotonic;
 
 	*ret = f;
 	if (!f)
 		return -ENOMEM;
 	f->starter = starter;
 	pthread_mutex_init(&f->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&f->freed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	cond_init_monotonic(&f->freed);
 	return 0;
 }
 
@@ -187,8 +182,6 @@ static struct finder *find_free(struct finders *f, const struct fetch_payer *pay
 static int wait_for_one(struct finders *f, const struct question *q, bool is_new, uint64_t until,
 			struct finder **ret)
 {
-	const struct timespec end = { (time_t)(until / 1000000000), (long)(until % 1000000000) };
-
 	for (;;) {
 		uint64_t now = clock_now_ns();
 		bool known = is_known(f, q->device, now);
@@ -206,7 +199,7 @@ static int wait_for_one(struct finders *f, const struct question *q, bool is_new
 			(*ret)->payer = q->payer;
 			return 0;
 		}
-		if (pthread_cond_timedwait(&f->freed, &f->lock, &end) == ETIMEDOUT)
+		if (cond_wait_until(&f->freed, &f->lock, until) == -ETIMEDOUT)
 			return -EBUSY;
 	}
 }
@@ -348,7 +341,7 @@ static int ask(struct finders *f, const struct question *asked, struct find_repl
 	q.near = q.near ?: q.device;
 	q.payer = find_payer(q.user, q.near);
 	/* Finders may be killed by somebody, or for lack of memory; then perhaps all that are idle. */
-	for (int i = 0; i < ATTEMPTS && err == -ECONNABORTED; i++)
+	for (int i = 0; i < FINDERS_ATTEMPTS && err == -ECONNABORTED; i++)
 		err = ask_once(f, &q, i > 0, ret, ret_fd);
 	return err == -ECONNABORTED ? -EAGAIN : err;
 }

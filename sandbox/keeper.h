@@ -8,13 +8,13 @@
 #include <sys/types.h>
 
 /*
- * A process that parses what strangers have written gives up its rights (confine_reader()). What it
- * needs some for now and then, its parent does for it, which has kept them and parses nothing: this
- * little. It believes nothing of the reader, which may be a stranger's by then.
+ * A process that parses untrusted input, the reader, gives up its privileges (confine_reader()). Its parent, the
+ * keeper, retains them, parses nothing, and performs the few privileged operations below on request. It trusts
+ * nothing that the reader sends, because an attacker may control the reader by then.
  *
  *     reader --- requests ---> keeper
- *       |                        | kills, and gives memory to
- *       +--- spawner, namers <---+ the reader's children, and theirs, of which it has a pidfd
+ *       |                        | kills, and raises the memory limit of,
+ *       +--- spawner, namers <---+ the reader's descendants, each named by a pidfd
  */
 
 /* The reader's side, for one thread. From now on, requests go through the socket. */
@@ -25,12 +25,12 @@ bool keeper_is_there(void);
 int keeper_kill(int pidfd);
 /* Raises a process's RLIMIT_DATA, at most to the hard one and KEEPER_MEMORY. 0 or a negative errno. */
 int keeper_allow_memory(int pidfd, uint64_t size);
-/* Has the file of an output begun (output_begin()), whose directory the reader may not write. */
+/* Creates an output's file (output_begin()) in a directory that the reader may not write to. */
 int keeper_begin(size_t number);
 
 /*
- * The keeper's side: until the reader, a child of this process, has ended or sends what is no request. The
- * reader can start no process once it has read anything. `begin` does what keeper_begin() is for.
+ * The keeper's side: serves requests until the reader, a child of this process, ends or sends an invalid one.
+ * The reader cannot start processes once it has read anything. `begin` carries out keeper_begin().
  */
 void keeper_serve(int socket, pid_t reader, int (*begin)(void *arg, size_t number), void *arg);
 

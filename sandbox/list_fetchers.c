@@ -25,12 +25,8 @@
 #define RETRY_NS UINT64_C(2000000000)
 /* And after one has ended at once. */
 #define AGAIN_NS UINT64_C(100000000)
-/* How long one may take to start until others are tried. */
-#define START_NS UINT64_C(2000000000)
 /* Most lists take less: if all fetchers are busy for longer, another one is started. */
 #define BUSY_NS UINT64_C(10000000)
-/* How often a list is asked for if fetchers end. */
-#define ATTEMPTS 5
 /* The greatest errno (include/linux/err.h). */
 #define MAX_ERRNO 4095
 
@@ -266,7 +262,7 @@ static void replace(struct list_fetchers *f, struct list_fetcher *of)
 
 	end_process(f, of);
 	make_idle(of);
-	if (++again.attempts == ATTEMPTS) {
+	if (++again.attempts == LIST_FETCHERS_ATTEMPTS) {
 		tell(f, &again, -EAGAIN);
 		return;
 	}
@@ -317,7 +313,7 @@ static void finish_start(struct list_fetchers *f, uint64_t now)
 	struct list_fetcher *of = find_idle(f, false);
 	bool has_said = f->starting >= 0 && is_readable(f->starting, 0);
 
-	if (f->starting < 0 || !of || (!has_said && now <= f->starting_ns + START_NS))
+	if (f->starting < 0 || !of || (!has_said && now <= f->starting_ns + LIST_FETCHERS_START_NS))
 		return;
 	unwatch(f, f->starting);
 	f->next_start_ns = now + AGAIN_NS;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "limits/limit_hits.h"
 #include "limits/limits.h"
 #include "sandbox/message.h"
 #include "sandbox/opener.h"
@@ -19,7 +20,6 @@
 struct namer {
 	struct names *names;
 	struct module **binaries; /* by number */
-	int result;
 };
 
 /* Who answers opens (opener.h) asks servers. */
@@ -36,15 +36,13 @@ static int fetch(const unsigned char *build_id, size_t size)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-static int begin(struct namer *n, const struct namer_request *request, int fds[MESSAGE_MAX_FDS])
+static int begin(struct namer *n, const struct namer_request *request)
 {
 	int err = names_new(&request->options, &n->names);
 
-	if (err < 0)
-		return err;
-	debug_server_replace(names_debug_server(n->names), fetch);
-	n->result = steal_fd(&fds[0]);
-	return 0;
+	if (err == 0)
+		debug_server_replace(names_debug_server(n->names), fetch);
+	return err;
 }
 
 static int open_binary(struct namer *n, const struct namer_request *request,
@@ -82,13 +80,13 @@ static int write_all(int fd, const struct iovec *section, off_t *at)
 	return 0;
 }
 
-static int write_list(const struct namer *n, const struct location_list *list,
-		      const uint64_t *starts, struct namer_reply *ret)
+static int write_list(int to, const struct location_list *list, const uint64_t *starts,
+		      struct namer_reply *ret)
 {
 	struct iovec sections[LOCATION_N_SECTIONS], all[LOCATION_N_SECTIONS + 1];
-	int err = ftruncate(n->result, 0) < 0 ? -errno : 0;
 	size_t n_all = 0;
 	off_t at = 0;
+	int err = 0;
 
 	location_list_sections(list, sections);
 	for (size_t i = 0; i < LOCATION_N_SECTIONS; i++) {
@@ -98,7 +96,7 @@ static int write_list(const struct namer *n, const struct location_list *list,
 		all[n_all++] = sections[i];
 	}
 	for (size_t i = 0; err == 0 && i < n_all; i++)
-		err = write_all(n->result, &all[i], &at);
+		err = write_all(to, &all[i], &at);
 	ret->n_addresses = (uint32_t)list->n_addresses;
 	ret->n_locations = (uint32_t)list->n_locations;
 	ret->names_size = (uint32_t)sections[LOCATION_NAMES].iov_len;
@@ -107,7 +105,10 @@ static int write_list(const struct namer *n, const struct location_list *list,
 
 static const char *limit_name(const char *name)
 {
-	return name && strlen(name) >= NAMER_MAX_NAME ? NULL : name;
+	if (!name || strlen(name) < NAMER_MAX_NAME)
+		return name;
+	LIMIT_HIT(NAMER_MAX_NAME);
+	return NULL;
 }
 
 static uint64_t find_start(struct module *module, uint64_t address,
@@ -139,7 +140,7 @@ static int find_one(struct module *module, uint64_t address, bool lines, struct 
 	return location_list_add(list, address, flags, limited, n);
 }
 
-static int find(struct namer *n, const struct namer_request *request, struct module *module,
+static int find(const struct namer_request *request, struct module *module, int to,
 		struct namer_reply *ret)
 {
 	_cleanup_(location_list_done) struct location_list list = { 0 };
@@ -155,7 +156,7 @@ static int find(struct namer *n, const struct namer_request *request, struct mod
 			break;
 	}
 	if (err == 0)
-		err = write_list(n, &list, starts, ret);
+		err = write_list(to, &list, starts, ret);
 	ret->keeps_locations = module->keeps_locations;
 	ret->is_partial = module->is_partial;
 	ret->no_debug = module->no_debug;
@@ -163,11 +164,11 @@ static int find(struct namer *n, const struct namer_request *request, struct mod
 }
 
 static int answer_about(struct namer *n, const struct namer_request *request, struct module *module,
-			struct namer_reply *ret)
+			int to, struct namer_reply *ret)
 {
 	switch (request->kind) {
 	case NAMER_FIND:
-		return find(n, request, module, ret);
+		return find(request, module, to, ret);
 	case NAMER_START:
 		return module_find_start(module, request->addresses[0], &ret->start);
 	case NAMER_CLOSE:
@@ -185,7 +186,7 @@ static int answer(struct namer *n, const struct namer_request *request, int fds[
 		  struct namer_reply *ret)
 {
 	if (request->kind == NAMER_BEGIN)
-		return n->names ? -EINVAL : begin(n, request, fds);
+		return n->names ? -EINVAL : begin(n, request);
 	if (!n->names || request->number >= NAMER_MAX_BINARIES)
 		return -EINVAL;
 	if (request->kind == NAMER_OPEN)
@@ -195,7 +196,7 @@ static int answer(struct namer *n, const struct namer_request *request, int fds[
 		return 0;
 	}
 	return n->binaries[request->number] ?
-		       answer_about(n, request, n->binaries[request->number], ret) :
+		       answer_about(n, request, n->binaries[request->number], fds[0], ret) :
 		       -EINVAL;
 }
 
@@ -213,7 +214,7 @@ static int send_reply(int socket, const struct namer_reply *reply, int *opens)
 
 int namer_run(int socket, int *opens)
 {
-	struct namer n = { .result = -1 };
+	struct namer n = { 0 };
 	struct namer_request request;
 	int fds[MESSAGE_MAX_FDS];
 
@@ -221,15 +222,15 @@ int namer_run(int socket, int *opens)
 	while (n.binaries && message_receive(socket, &request, sizeof(request), fds) == 0) {
 		struct namer_reply reply = { 0 };
 
+		(void)limit_hits_collect(&reply.limits);
 		reply.err = answer(&n, &request, fds, &reply);
 		reply.memory = n.names ? names_debug_memory(n.names) : 0;
 		message_close(fds);
 		if (send_reply(socket, &reply, opens) < 0)
 			break;
 	}
+	(void)limit_hits_collect(NULL);
 	names_free(n.names);
 	free(n.binaries);
-	if (n.result >= 0)
-		close(n.result);
 	return EXIT_SUCCESS;
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "limits/limit_hits.h"
 #include "limits/limits.h"
 #include "symbols/module.h"
 #include "symbols/names.h"
@@ -13,7 +14,7 @@
 /*
  * A namer is a confined process (confine.h) that finds names in binaries (symbols/module.h) until its
  * socket is closed. The binaries that it has open have numbers, which its user chooses. A request is
- * one message, and so is a reply. Locations are in the file that the first request has:
+ * one message, and so is a reply. Locations are in the file (result_file.h) that comes with the request for them:
  *
  *     | struct location_address * n_addresses | struct kept_location * n_locations |
  *     | start of the function * n_addresses | names |
@@ -22,8 +23,7 @@
  */
 
 enum namer_kind {
-	NAMER_BEGIN,  /* the first: how names are shown; the file for locations. The reply has what
-	               * opens need (opener_end). */
+	NAMER_BEGIN, /* the first: how names are shown. The reply has what opens need (opener_end). */
 	NAMER_OPEN,   /* a binary, and its debug file from a process's root if there is one; or what
 		       * brings them (passage.h) */
 	NAMER_FIND,   /* locations of addresses */
@@ -58,6 +58,8 @@ struct namer_reply {
 	uint64_t memory;                               /* of all debug information */
 	/* As in struct module */
 	uint8_t keeps_locations, is_partial, no_debug, has_symbols;
+	struct limit_hits
+		limits; /* that leave out names of the binary, and that were not told before */
 };
 
 /* It has a name, or no start is known. */

@@ -15,6 +15,7 @@
 #include "sandbox/finders.h"
 #include "sandbox/keeper.h"
 #include "sandbox/message.h"
+#include "sandbox/result_file.h"
 
 /* libdw maps a file twice: for symbols, and for debug information. */
 #define MAPPINGS 2
@@ -48,6 +49,8 @@ uint64_t namer_cost_left(const struct namer_cost *cost, uint64_t limit_ns)
 	uint64_t limit =
 		limit_ns + (mib < NAMERS_MAX_MIB ? mib : NAMERS_MAX_MIB) * share + since / 100;
 
+	if (limit > NAMERS_MAX_NS)
+		limit = NAMERS_MAX_NS;
 	return cost->time_ns < limit ? limit - cost->time_ns : 0;
 }
 
@@ -185,5 +188,29 @@ int namer_process_ask(struct namer_process *n, const struct namer_question *q,
 		for (size_t i = 0; i < OPENER_N_ENDS; i++)
 			n->opener.ends[i] = steal_fd(&fds[i]);
 	message_close(fds);
+	return err;
+}
+
+int namer_process_find(struct namer_process *n, const struct namer_request *request,
+		       uint64_t limit_ns, struct namer_cost *cost, struct namer_reply *ret)
+{
+	struct passage result;
+	int err;
+
+	if (n->result >= 0)
+		close(n->result);
+	n->result = result_file_new("names");
+	if (n->result < 0)
+		return n->result;
+	err = passage_init(&result, n->result);
+	if (err == 0)
+		err = namer_process_ask(
+			n, &(struct namer_question){ request, &result, 1, limit_ns }, cost, ret);
+	passage_done(&result);
+	if (err < 0)
+		return err;
+	err = result_file_seal(n->result);
+	if (err < 0)
+		namer_process_end(n);
 	return err;
 }

@@ -13,7 +13,7 @@
 #include "sandbox/spawned.h"
 #include "symbols/names.h"
 
-/* A namer (namer.h) as its user sees it: what it has got, and a question at a time. */
+/* The client's side of a namer (namer.h): the files that it has, and one request at a time. */
 
 struct owner {
 	dev_t device;
@@ -27,8 +27,8 @@ struct namer_process {
 	struct cpu_budget *budget; /* what answers are paid from; NULL: no limit */
 	struct opener opener;
 	struct owner owner;
-	bool is_mixed; /* has a file of another owner, and no more than that binary */
-	int result;
+	bool is_mixed;       /* has a file of another owner, and no more than that binary */
+	int result;          /* the file with the last locations; -1: none */
 	uint32_t n_binaries; /* that it has got so far */
 	uint64_t memory;     /* of its debug information, as it says */
 	uint64_t size;       /* of all files that it has got */
@@ -43,8 +43,8 @@ struct namer_cost {
 };
 
 /*
- * The time that it may still cost, of this limit: a hundredth of it more for each MiB, and a hundredth of
- * the time since, as its namer may have been ended meanwhile, and its files have to be read again.
+ * The time that the binary may still cost. The limit grows by a hundredth for each MiB, and by a hundredth of the time
+ * since the first request, because its files are read again when its namer was replaced. At most NAMERS_MAX_NS.
  */
 uint64_t namer_cost_left(const struct namer_cost *cost, uint64_t limit_ns);
 
@@ -62,6 +62,10 @@ struct namer_question {
  */
 int namer_process_ask(struct namer_process *namer, const struct namer_question *question,
 		      struct namer_cost *cost, struct namer_reply *ret);
+
+/* Asks for locations (NAMER_FIND), which are in `result` then, where they do not change. -EPROTO: they could. */
+int namer_process_find(struct namer_process *namer, const struct namer_request *request,
+		       uint64_t limit_ns, struct namer_cost *cost, struct namer_reply *ret);
 
 /* Why it has not answered, for parsers_note_failure(); NULL: for none of these reasons. */
 const char *namer_process_failure(int err);

@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 #include <utlist.h>
 
 #include "base/cleanup.h"
 #include "base/file_stat.h"
+#include "limits/limit_hits.h"
 #include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
@@ -27,8 +27,6 @@
 #include "symbols/module.h"
 #include "symbols/name_reader.h"
 
-/* How often a request is made if namers end. */
-#define ATTEMPTS 5
 /* How long none is started after that has failed. */
 #define RETRY_NS UINT64_C(2000000000)
 
@@ -76,13 +74,9 @@ static int begin(struct namers *all, struct namer_process *n)
 	};
 	struct namer_cost none = { 0 };
 	struct namer_reply reply;
-	struct passage result;
-	int err = passage_init(&result, n->result);
+	int err = namer_process_ask(
+		n, &(struct namer_question){ &request, NULL, 0, NAMERS_TIME_NS }, &none, &reply);
 
-	if (err == 0)
-		err = namer_process_ask(
-			n, &(struct namer_question){ &request, &result, 1, NAMERS_TIME_NS }, &none,
-			&reply);
 	if (err == 0 && reply.err != 0) {
 		namer_process_end(n);
 		err = -ECONNABORTED;
@@ -105,12 +99,9 @@ static struct namer_process *least_used(struct namers *all)
 static int start(struct namers *all, const struct owner *owner, bool is_mixed, uid_t asker,
 		 struct namer_process **ret)
 {
-	_cleanup_close_ int result = memfd_create("names", MFD_CLOEXEC);
 	struct spawned process;
 	int err = -EAGAIN;
 
-	if (result < 0)
-		return -errno;
 	all->is_starting = true;
 	if (clock_now_ns() >= all->next_start_ns)
 		err = starter_start(parsers_starter(all->parsers), SPAWNED_NAMER, &process);
@@ -132,7 +123,7 @@ static int start(struct namers *all, const struct owner *owner, bool is_mixed, u
 			    .finders = parsers_finders(all->parsers),
 			    .fetch = fetch,
 			    .arg = all },
-		.result = steal_fd(&result),
+		.result = -1,
 	};
 	err = begin(all, *ret);
 	all->is_starting = err < 0;
@@ -165,7 +156,8 @@ static int get_namer(struct namers *all, const struct module *module, const stru
 		struct namer_process *n = &all->all[i];
 
 		if (n->serial > 0 && !n->is_mixed && n->n_binaries < NAMER_MAX_BINARIES &&
-		    n->owner.device == owner->device && n->owner.user == owner->user) {
+		    !spawned_is_worn(&n->process) && n->owner.device == owner->device &&
+		    n->owner.user == owner->user) {
 			*ret = n;
 			return 0;
 		}
@@ -301,12 +293,18 @@ static int ask_once(struct namers *all, const struct module *module, struct name
 {
 	struct name_reading *r = module->reading;
 	struct namer_process *n = find_namer(all, r->serial);
-	int err = n ? 0 : open_there(all, module, r, &n);
+	uint64_t left;
+	int err = 0;
 
+	if (n && spawned_is_worn(&n->process))
+		namer_process_end(n);
+	if (!n || n->serial == 0)
+		err = open_there(all, module, r, &n);
 	if (err < 0)
 		return err;
 	/* It may have been spent in many short look-ups. */
-	if (namer_cost_left(&r->cost, all->limit_ns) == 0) {
+	left = namer_cost_left(&r->cost, all->limit_ns);
+	if (left == 0) {
 		if (n->opener.has_foreign)
 			finders_blame(n->opener.finders, module->user, n->opener.foreign_device,
 				      -1);
@@ -316,12 +314,11 @@ static int ask_once(struct namers *all, const struct module *module, struct name
 	tell_own(&n->opener, module);
 	request->number = r->number;
 	*ret = n;
-	err = namer_process_ask(
-		n,
-		&(struct namer_question){ request, NULL, 0,
-					  namer_cost_left(&r->cost, all->limit_ns) },
-		&r->cost, reply);
-	return err == 0 && request->kind == NAMER_FIND ? check_reply(n, reply) : err;
+	if (request->kind != NAMER_FIND)
+		return namer_process_ask(n, &(struct namer_question){ request, NULL, 0, left },
+					 &r->cost, reply);
+	err = namer_process_find(n, request, left, &r->cost, reply);
+	return err == 0 ? check_reply(n, reply) : err;
 }
 
 /*
@@ -379,9 +376,11 @@ static int ask(struct namers *all, struct module *module, struct namer_request *
 		return -EBUSY;
 	all->asked = module;
 	/* It may not have been the file: namers can be killed for lack of memory, or by somebody. */
-	for (int i = 0; i < ATTEMPTS && err == -ECONNABORTED; i++)
+	for (int i = 0; i < NAMERS_ATTEMPTS && err == -ECONNABORTED; i++)
 		err = ask_once(all, module, request, reply, ret);
 	all->asked = NULL;
+	if (err == 0)
+		limit_hits_pass(&reply->limits);
 	return judge(all, module, err);
 }
 

@@ -9,11 +9,13 @@
 
 #include "base/cleanup.h"
 #include "elf/elf_labels.h"
+#include "elf/frames_object.h"
 #include "elf/jit_object.h"
 #include "limits/limits.h"
 #include "runtimes/runtime.h"
 #include "sandbox/table_digest.h"
 #include "symbols/demangle.h"
+#include "symbols/jit_unwind.h"
 
 void parse_result_done(struct parse_result *r)
 {
@@ -59,14 +61,14 @@ static void add_debug(struct elf_file *file, int other)
 
 static int get_image(const struct elf_file *file, struct parse_result *ret)
 {
-	struct image_extent extent = file->code;
+	struct image_input input = file->code;
 	struct dp_runtime_image runtime;
 	int err;
 
-	extent.runtime_kind = runtime_find(file, &runtime);
-	extent.runtime = &runtime;
-	extent.labels_form = elf_labels_find(file, &extent.variable, &extent.other_labels);
-	err = image_build(&file->cfi, &extent, &ret->image);
+	input.runtime_kind = runtime_find(file, &runtime);
+	input.runtime = &runtime;
+	input.labels_form = elf_labels_find(file, &input.variable, &input.other_labels);
+	err = image_build(&file->cfi, &input, &ret->image);
 	if (err < 0)
 		return err;
 	free(ret->image.refusals);
@@ -225,16 +227,21 @@ static int get_type(int fd, struct parse_result *ret)
 /* A file of this program's own, whose size cannot change. */
 static int get_object(int fd, struct parse_result *ret)
 {
-	_cleanup_free_ uint8_t *bytes = malloc(JIT_OBJECT_SIZE);
+	_cleanup_free_ uint8_t *bytes = malloc(JIT_OBJECT_SIZE + sizeof(struct frames_copy));
+	const size_t most = JIT_OBJECT_SIZE + sizeof(struct frames_copy);
+	uint64_t magic = 0;
 	size_t n = 0;
 	ssize_t got;
 
 	if (!bytes)
 		return -ENOMEM;
-	while (n < JIT_OBJECT_SIZE &&
-	       (got = pread(fd, bytes + n, JIT_OBJECT_SIZE - n, (off_t)n)) > 0)
+	while (n < most && (got = pread(fd, bytes + n, most - n, (off_t)n)) > 0)
 		n += (size_t)got;
-	return jit_object_link(bytes, n, &ret->object, &ret->object_size);
+	if (n >= sizeof(magic))
+		memcpy(&magic, bytes, sizeof(magic));
+	return magic == FRAMES_COPY_MAGIC ?
+		       frames_object_link(bytes, n, &ret->object, &ret->object_size) :
+		       jit_object_link(bytes, n, &ret->object, &ret->object_size);
 }
 
 int parse_here(const struct parse_request *request, struct parse_result *ret)
@@ -255,6 +262,8 @@ int parse_here(const struct parse_request *request, struct parse_result *ret)
 		return get_context(request->fd, ret);
 	if (request->kind == PARSE_OBJECT)
 		return get_object(request->fd, ret);
+	if (request->kind == PARSE_DUMP)
+		return jit_unwind_read(request->fd, &ret->object, &ret->object_size);
 	if (request->kind == PARSE_BUILD_ID) {
 		elf_file_read_build_id(request->fd, NULL, 0, ret->facts.origin.build_id);
 		return 0;

@@ -40,13 +40,14 @@ enum parse_kind {
 	PARSE_TABLE_DIGEST, /* of what its image is made of (table_digest.h) */
 	PARSE_CONTAINER,    /* what does a runtime's file say about a container? */
 	PARSE_CONTEXT,      /* a process context, in a copy of the process's memory */
-	PARSE_CXX,          /* its C++ runtime (cxx_runtime.h) */
+	PARSE_CXX,          /* where its C++ runtime, or Python, throws (cxx_runtime.h) */
 	PARSE_ALLOCATOR,    /* its allocator (allocator.h) */
 	PARSE_TYPE, /* a type as in the source, from a file with the name in its std::type_info */
 	PARSE_BUILD_ID, /* of any ELF file, in facts.origin; "": it has none */
 	PARSE_TABLE,    /* a view of its unwind table (table_view.h); and as FACTS, what it lacks */
 	PARSE_CODE,     /* its instructions as text (code_lines_read()) */
 	PARSE_OBJECT, /* as a program, what a compiler says of code in memory (elf/jit_object.h) */
+	PARSE_DUMP,   /* as a program, a jitdump's unwind information (symbols/jit_unwind.h) */
 	PARSE_N_KINDS,
 };
 
@@ -74,6 +75,7 @@ struct parse_request {
 	 * and PARSERS_STUCK of it
 	 */
 	uint64_t cpu_ns, stuck_ns;
+	const bool *ends; /* set, atomically, by who does not wait any longer; NULL: nobody */
 };
 
 /* Longer names of types remain as they are. */
@@ -118,7 +120,7 @@ struct parse_result {
 	/* CODE */
 	struct code_line *lines;
 	size_t n_lines;
-	/* OBJECT */
+	/* OBJECT, DUMP */
 	uint8_t *object;
 	size_t object_size;
 	/* IMAGE: without the list of refusals */

@@ -118,7 +118,9 @@ int parser_run(int socket)
 
 		passage_take(&fds[FILE_FD]);
 		passage_take(&fds[OTHER_FD]);
+		(void)limit_hits_collect(&reply.limits);
 		reply.err = answer(&request, fds, &reply);
+		(void)limit_hits_collect(NULL);
 		message_close(fds);
 		if (message_send(socket, &reply, sizeof(reply), NULL, 0) < 0)
 			break;
@@ -176,7 +178,7 @@ static bool is_argument(const struct dp_argument *how)
 {
 	return how->base <= DP_BASE_CONSTANT && how->reg < DP_N_REGISTERS &&
 	       how->n_derefs <= DP_MAX_DEREFS && how->size <= sizeof(uint64_t) &&
-	       how->is_text <= DP_TEXT_SIZED && how->index <= DP_N_REGISTERS && how->shift <= 3 &&
+	       how->is_text <= DP_TEXT_LIBCXX && how->index <= DP_N_REGISTERS && how->shift <= 3 &&
 	       how->is_what == 0;
 }
 
@@ -359,7 +361,7 @@ static bool is_of_kind(const struct parser_reply *r, enum parse_kind kind)
 	       (kind == PARSE_CONTEXT) == (r->has_context > 0) &&
 	       (kind == PARSE_TABLE) == (r->table_size > 0) &&
 	       (kind == PARSE_CODE) == (r->n_lines > 0) &&
-	       (kind == PARSE_OBJECT) == (r->object_size > 0);
+	       (kind == PARSE_OBJECT || kind == PARSE_DUMP) == (r->object_size > 0);
 }
 
 int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, uint64_t size,

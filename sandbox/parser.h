@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "limits/limit_hits.h"
 #include "sandbox/parse.h"
 
 /*
@@ -60,6 +61,7 @@ struct parser_reply {
 	struct cxx_runtime cxx;
 	struct allocator allocator;
 	char type[PARSE_TYPE_SIZE];
+	struct limit_hits limits; /* that leave out some of what was asked for */
 };
 
 /* What the parser does. Returns an exit status. */

@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,6 +23,7 @@
 #include "sandbox/message.h"
 #include "sandbox/parser.h"
 #include "sandbox/passage.h"
+#include "sandbox/result_file.h"
 #include "sandbox/starter.h"
 #include "symbols/failures.h"
 
@@ -34,8 +34,6 @@
 /* Of st_blocks, stat(2). File systems that compress binaries save up to this factor. */
 #define BLOCK_SIZE 512
 #define MAX_COMPRESSION 4
-/* How often a request is answered by another parser if one ends. */
-#define ATTEMPTS 5
 
 /*
  * What one user's file has made of a parser must not meet the files of another. File systems in
@@ -227,6 +225,10 @@ static void give(struct parsers *p, const struct parser *parser)
 {
 	struct parser old = { .process.socket = -1 };
 
+	if (spawned_is_worn(&parser->process)) {
+		spawned_end(&parser->process);
+		return;
+	}
 	pthread_mutex_lock(&p->lock);
 	if (p->n_idle == MAX_IDLE) {
 		old = p->idle[0];
@@ -289,7 +291,14 @@ void parsers_require(struct parsers *p)
 	starter_require(p->starter);
 }
 
-static int wait_for_answer(const struct spawned *parser, struct patience *patience)
+/* NULL: never. */
+static bool is_given_up(const bool *ends)
+{
+	return ends && __atomic_load_n(ends, __ATOMIC_RELAXED);
+}
+
+static int wait_for_answer(const struct spawned *parser, struct patience *patience,
+			   const bool *ends)
 {
 	struct pollfd fd = { .fd = parser->socket, .events = POLLIN };
 
@@ -300,6 +309,8 @@ static int wait_for_answer(const struct spawned *parser, struct patience *patien
 			return 0;
 		if (n < 0 && errno != EINTR)
 			return -errno;
+		if (is_given_up(ends))
+			return -ECANCELED;
 		err = patience_look(patience, parser);
 		if (err < 0)
 			return err;
@@ -317,8 +328,8 @@ static int files_init(struct files *ret, const struct parse_request *request)
 	int err = passage_init(&ret->file, request->fd);
 
 	err = passage_init(&ret->other, request->other) ?: err;
-	ret->result = memfd_create("result", MFD_CLOEXEC);
-	return ret->result < 0 ? -errno : err;
+	ret->result = result_file_new("result");
+	return ret->result < 0 ? ret->result : err;
 }
 
 static void files_done(struct files *files)
@@ -373,9 +384,9 @@ static int send_request(const struct parser *parser, const struct parse_request 
 			    request->other >= 0 ? 3 : 2);
 }
 
-static int receive_reply(const struct parser *parser, uint64_t limit, uint64_t stuck,
-			 clockid_t *clock, struct cpu_budget *budget, uid_t user,
-			 struct parser_reply *ret)
+static int receive_reply(const struct parser *parser, const struct parse_request *request,
+			 uint64_t limit, uint64_t stuck, clockid_t *clock,
+			 struct cpu_budget *budget, struct parser_reply *ret)
 {
 	int fds[MESSAGE_MAX_FDS];
 	struct patience patience;
@@ -385,9 +396,9 @@ static int receive_reply(const struct parser *parser, uint64_t limit, uint64_t s
 		return err;
 	patience.stuck_ns = stuck;
 	__atomic_store_n(clock, patience.clock, __ATOMIC_RELAXED);
-	err = wait_for_answer(&parser->process, &patience);
+	err = wait_for_answer(&parser->process, &patience, request->ends);
 	__atomic_store_n(clock, 0, __ATOMIC_RELAXED);
-	cpu_budget_spend(budget, user, patience_cpu_ns(&patience));
+	cpu_budget_spend(budget, request->user, patience_cpu_ns(&patience));
 	if (err < 0)
 		return err;
 	err = message_receive(parser->process.socket, ret, sizeof(*ret), fds);
@@ -498,16 +509,20 @@ static int ask_once(struct parsers *p, const struct parse_request *request, cons
 		return err;
 	err = files_complete(&files, p->finders, request->user);
 	if (err == 0) {
-		err = receive_reply(&parser, cpu_limit(p, request, size), stuck, clock, p->budget,
-				    request->user, &reply);
+		err = receive_reply(&parser, request, cpu_limit(p, request, size), stuck, clock,
+				    p->budget, &reply);
 		is_stuck = err == -ETIMEDOUT;
 	}
 	answered = err == 0;
 	if (answered) {
 		starter_note_answer(p->starter);
-		err = parser_take(request->kind, &reply, files.result, size, ret);
+		err = result_file_seal(files.result);
+		if (err == 0)
+			err = parser_take(request->kind, &reply, files.result, size, ret);
+		if (err == 0)
+			limit_hits_pass(&reply.limits);
 	}
-	if (answered && err != -EPROTO && !is_alone)
+	if (answered && err != -EPROTO && err != -ECONNABORTED && !is_alone)
 		give(p, &parser);
 	else
 		end_parser(p, &parser, request, is_stuck);
@@ -523,8 +538,10 @@ static int ask(struct parsers *p, const struct parse_request *request, clockid_t
 	if (err < 0)
 		return err;
 	/* It may not have been the file: parsers can be killed for lack of memory, or stopped by somebody. */
-	for (int i = 0; i < ATTEMPTS && (i == 0 || err == -ECONNABORTED || err == -EAGAIN); i++)
-		err = ask_once(p, request, &st, i > 0, clock, ret);
+	for (int i = 0; i < PARSERS_ATTEMPTS && (i == 0 || err == -ECONNABORTED || err == -EAGAIN);
+	     i++)
+		err = is_given_up(request->ends) ? -ECANCELED :
+						   ask_once(p, request, &st, i > 0, clock, ret);
 	return err;
 }
 

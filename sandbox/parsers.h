@@ -27,7 +27,7 @@ enum sandbox_mode {
 };
 
 /*
- * Starts the spawner (spawner.h), best before the process has what parsers must not have.
+ * Starts the spawner (spawner.h), preferably before this process holds anything that parsers must not inherit.
  * `program` calls helper_main() if executed as a helper. 0 or a negative errno.
  */
 int parsers_new(const char *program, struct parsers **ret);
@@ -107,7 +107,7 @@ void parsers_require(struct parsers *parsers);
 int parsers_ask(struct parsers *parsers, const struct parse_request *request, clockid_t *clock,
 		struct parse_result *ret);
 
-/* Has the digest of a file read, which is open here. Errors as above, and of file_digest_read(). */
+/* Computes the digest of an open file in a parser. Errors as above, and of file_digest_read(). */
 int parsers_digest(struct parsers *parsers, uid_t user, int fd, struct file_digest *ret);
 
 #endif

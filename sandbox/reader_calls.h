@@ -5,9 +5,9 @@
 #include <stdbool.h>
 
 /*
- * Forbids this process, which has only one thread, the system calls that one that reads recordings
- * (confine_reader()) does not need, and that could gain it rights, reach other processes, or change what
- * files are beyond their content. `asks_servers`: it may use sockets of the Internet. False: this failed.
+ * Forbids this single-threaded process system calls that a reader of recordings (confine_reader()) does not need, and
+ * that could gain it privileges, reach other processes, or change more of files than their content. asks_servers:
+ * Internet sockets are allowed. False: this failed.
  */
 bool reader_calls_restrict(bool asks_servers);
 

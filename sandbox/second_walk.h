@@ -71,7 +71,7 @@ int second_walk_add(struct second_walk *walk, uint64_t number, int fd);
 /* How many it has; they are freed with it. */
 size_t second_walk_n_files(const struct second_walk *walk);
 
-/* Unwinds a stack, leaf first, into at most max_frames. 0, or a negative errno: libdwfl cannot begin. */
+/* Unwinds a stack, leaf first, into at most max_frames. 0, or a negative errno if libdwfl cannot start. */
 int second_walk_run(struct second_walk *walk, const struct second_stack *stack, size_t max_frames,
 		    struct second_frame *frames, struct second_result *ret);
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "sandbox/keeper.h"
 
@@ -21,6 +22,14 @@ void spawned_end(const struct spawned *spawned)
 {
 	spawned_kill(spawned);
 	close(spawned->pidfd);
+}
+
+bool spawned_is_worn(const struct spawned *spawned)
+{
+	clockid_t clock;
+
+	return clock_getcpuclockid(spawned->pid, &clock) == 0 &&
+	       clock_read_ns(clock) > CONFINE_CPU_S / 4 * UINT64_C(1000000000);
 }
 
 /*

@@ -21,6 +21,9 @@ void spawned_end(const struct spawned *spawned);
 /* The same, but the caller keeps its pidfd. */
 void spawned_kill(const struct spawned *spawned);
 
+/* Whether to replace it: too little of CONFINE_CPU_S is left for another request. */
+bool spawned_is_worn(const struct spawned *spawned);
+
 /*
  * How long to wait for a helper, measured by its CPU time, as the machine may be busy. Its sleep, such as
  * over a file that is slow to read, counts as well, unless the caller measures time itself. A helper that

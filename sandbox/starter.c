@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "sandbox/hello.h"
@@ -15,7 +16,6 @@
 
 /* How often one is started that ends at once, or does so for long. */
 #define STARTS 3
-#define STARTS_NS UINT64_C(4000000000)
 /* The most helpers that have been asked for in advance. */
 #define MAX_PREPARED 4
 
@@ -315,7 +315,7 @@ static int start_once(struct starter *s, enum spawned_kind kind, bool is_last, s
 
 int starter_start(struct starter *s, enum spawned_kind kind, struct spawned *ret)
 {
-	uint64_t end_ns = clock_now_ns() + STARTS_NS;
+	uint64_t end_ns = clock_now_ns() + STARTER_NS;
 	int err = -EAGAIN;
 
 	if (read_flag(s, &experience_of(s, kind)->is_broken))

@@ -10,9 +10,8 @@
 #include "sandbox/spawner.h"
 
 /*
- * Starts helpers, with a new spawner if the old one has ended, unless this process has a keeper (keeper.h): such
- * a one can start no process itself. A helper that lacks a layer which it could
- * have is replaced. Callable from any thread.
+ * Starts helpers. If the spawner has ended, starts a new one, except in a process with a keeper (keeper.h), which
+ * cannot start processes. Replaces a helper that lacks a layer which it could have. Callable from any thread.
  */
 struct starter;
 

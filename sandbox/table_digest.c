@@ -41,7 +41,7 @@ static void add_go(struct sha256_ctx *sha, const struct pclntab *go, unsigned in
 }
 
 /* In Go code, any function may load the stack pointer, so its bytes always matter. */
-static void add_code(struct sha256_ctx *sha, const struct image_extent *code, bool has_build_id)
+static void add_code(struct sha256_ctx *sha, const struct image_input *code, bool has_build_id)
 {
 	const uint64_t head[] = { code->start, code->end, code->entry, code->n_ranges };
 
@@ -84,7 +84,7 @@ void table_digest(const struct elf_file *file, struct file_digest *ret)
 	sha256_init(&sha);
 	add_bytes(&sha, file->build_id, strlen(file->build_id) + 1);
 	add_section(&sha, &file->cfi);
-	add_section(&sha, &file->code.beside);
+	add_section(&sha, &file->code.fallback);
 	add_go(&sha, &file->code.go, file->code.go_minor);
 	add_code(&sha, &file->code, file->build_id[0] != '\0');
 	add_runtime(&sha, file);

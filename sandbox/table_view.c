@@ -164,7 +164,7 @@ static int begin(struct making *m, const struct elf_file *file, const struct ima
 	v->source = file->source;
 	v->is_debug_frame = file->cfi.debug_frame;
 	v->source_size = file->cfi.size;
-	v->beside_size = file->code.beside.size;
+	v->beside_size = file->code.fallback.size;
 	v->image_size = (uint64_t)image->n_cells * DP_CELL_SIZE;
 	v->stats = image->stats;
 	v->n_sections = file->n_code_sections;
@@ -187,13 +187,13 @@ int table_view_make(const struct elf_file *file, enum table_rows rows, struct ta
 		    size_t *ret_size)
 {
 	_cleanup_(image_done) struct image image = { 0 };
-	struct image_extent extent = file->code;
+	struct image_input input = file->code;
 	uint64_t start = clock_now_ns(), build_ns;
 	struct making m = { 0 };
 	int err;
 
-	extent.labels_form = elf_labels_find(file, &extent.variable, &extent.other_labels);
-	err = image_build(&file->cfi, &extent, &image);
+	input.labels_form = elf_labels_find(file, &input.variable, &input.other_labels);
+	err = image_build(&file->cfi, &input, &image);
 	build_ns = clock_now_ns() - start;
 	if (err < 0 && err != -ENODATA)
 		return err;

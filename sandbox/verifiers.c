@@ -15,6 +15,7 @@
 #include "log/log.h"
 #include "sandbox/cpu_budget.h"
 #include "sandbox/message.h"
+#include "sandbox/result_file.h"
 #include "sandbox/spawned.h"
 #include "sandbox/starter.h"
 #include "sandbox/verifier.h"
@@ -353,15 +354,16 @@ static int send_stack(struct verifiers *all, struct verifier *v, const struct se
 		.regs = stack->regs,
 	};
 	_cleanup_close_ int file = make_stack_file(stack);
-	_cleanup_close_ int result = memfd_create("frames", MFD_CLOEXEC);
-	const int result_err = result < 0 ? -errno : 0;
+	_cleanup_close_ int result = result_file_new("frames");
 	const int fds[] = { file, result };
 	struct verifier_reply reply;
 	int err;
 
 	if (file < 0 || result < 0)
-		return file < 0 ? file : result_err;
+		return file < 0 ? file : result;
 	err = ask(all, v, &request, fds, 2, &reply);
+	if (err == 0)
+		err = result_file_seal(result);
 	return err < 0 ? err : verifier_take(&reply, result, max_frames, frames, ret);
 }
 
@@ -409,7 +411,8 @@ static int find_verifier(struct verifiers *all, const struct second_stack *stack
 			add_time(all, other->whose.user, all->cpu_ns / LOST_PART);
 			end(other);
 		}
-		if (HASH_COUNT(other->files) >= VERIFIERS_MAX_FILES)
+		if (HASH_COUNT(other->files) >= VERIFIERS_MAX_FILES ||
+		    (other->used > 0 && spawned_is_worn(&other->process)))
 			end(other);
 		if (other->used > 0 && other->whose.user == whose.user &&
 		    other->whose.pid == whose.pid) {

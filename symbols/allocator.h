@@ -10,10 +10,11 @@
 
 /*
  * The functions of a file that allocate memory and give it back: of the C library, jemalloc, tcmalloc,
- * mimalloc, or another one with such names, in a library or linked into a program.
+ * mimalloc, or another one with such names, in a library or linked into a program. An operator new or delete is
+ * one of them in a file of the last three, where it need not call the others. And where a file throws exceptions.
  */
 
-#define ALLOCATOR_PLACES 64
+#define ALLOCATOR_PLACES 128
 
 struct allocator_place {
 	uint64_t offset; /* in the file */
@@ -22,7 +23,7 @@ struct allocator_place {
 };
 
 struct allocator {
-	struct allocator_place places[ALLOCATOR_PLACES]; /* those of DP_ALLOC_FREE last */
+	struct allocator_place places[ALLOCATOR_PLACES]; /* by enum dp_alloc */
 	uint32_t n;
 	uint32_t zero;
 };

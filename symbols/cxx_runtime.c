@@ -8,6 +8,8 @@
 #include "elf/elf_symbols.h"
 #include "elf/elf_usdt.h"
 #include "limits/limits.h"
+#include "symbols/java_fill.h"
+#include "symbols/python_raise.h"
 #include "symbols/usdt_argument.h"
 
 #define PROVIDER "libstdcxx"
@@ -72,26 +74,14 @@ static uint64_t address_of(const struct elf_file *file, uint64_t offset)
 	return 0;
 }
 
-/* False: the file has no bytes of it. */
-static bool find_offset(const struct elf_file *file, uint64_t address, uint64_t *ret)
-{
-	for (size_t i = 0; i < file->n_segments; i++) {
-		const struct elf_segment *s = &file->segments[i];
-
-		if (address >= s->address && address - s->address < s->file_size) {
-			*ret = address - s->address + s->offset;
-			return true;
-		}
-	}
-	return false;
-}
-
 struct search {
 	const struct elf_file *file;
 	struct cxx_runtime *to;
 	struct cxx_place noted[CXX_N_THROWS];
 	size_t n_noted[CXX_N_THROWS];
 	bool is_runtime, is_llvm;
+	struct python_raise python;
+	struct java_fill java;
 };
 
 static void note_class(struct cxx_runtime *to, const struct elf_symbol *s)
@@ -111,7 +101,7 @@ static void note_throw(const struct search *search, const struct elf_symbol *s)
 
 	for (size_t i = 0; i < ARRAY_SIZE(symbols); i++) {
 		if (strcmp(s->name, symbols[i].name) != 0 ||
-		    !find_offset(search->file, s->address, &place.offset))
+		    !elf_offset_of(search->file, s->address, &place.offset))
 			continue;
 		place.object = symbols[i].has_object ? registers[0] + 1U : 0;
 		place.type = symbols[i].has_type ? registers[1] + 1U : 0;
@@ -128,6 +118,8 @@ static int on_symbol(void *arg, const struct elf_symbol *s)
 		note_class(search->to, s);
 	else if (s->is_function)
 		note_throw(search, s);
+	python_raise_note(&search->python, s);
+	java_fill_note(&search->java, s);
 	search->is_runtime |= strcmp(s->name, RUNTIME_SYMBOL) == 0;
 	search->is_llvm |= strcmp(s->name, LLVM_SYMBOL) == 0;
 	return 0;
@@ -237,16 +229,25 @@ int cxx_runtime_find(const struct elf_file *file, int fd, struct cxx_runtime *re
 		memset(ret->throws, 0, sizeof(ret->throws));
 	(void)elf_usdt_each(fd, on_note, &search);
 	prefer_notes(&search);
-	if (ret->throws[CXX_THROW].address == 0)
-		ret->is_hidden = has_own_type(file);
-	return ret->throws[CXX_THROW].address || ret->is_hidden ? 0 : -ENOENT;
+	python_raise_find(&search.python, file, ret);
+	java_fill_find(&search.java, file, ret);
+	if (ret->throws[CXX_THROW].address == 0 && ret->throws[CXX_FILL].address == 0 &&
+	    has_own_type(file))
+		ret->hides = CXX_HIDES_CXX;
+	return cxx_runtime_throws(ret) || ret->hides ? 0 : -ENOENT;
+}
+
+bool cxx_runtime_throws(const struct cxx_runtime *r)
+{
+	return r->throws[CXX_THROW].address || r->throws[CXX_RAISE].address ||
+	       r->throws[CXX_RAISE_WHOLE].address || r->throws[CXX_FILL].address;
 }
 
 bool cxx_runtime_is_sound(const struct cxx_runtime *r)
 {
 	for (size_t i = 0; i < CXX_N_THROWS; i++)
 		if (r->throws[i].object > DP_N_REGISTERS || r->throws[i].type > DP_N_REGISTERS ||
-		    r->throws[i].is_held > 1)
+		    r->throws[i].is_held > 1 || r->throws[i].text > UINT8_MAX)
 			return false;
-	return r->is_hidden <= 1;
+	return r->hides <= CXX_HIDES_PYTHON;
 }

@@ -24,10 +24,10 @@ uint64_t debug_kept_size(const char *directory, const unsigned char *build_id, s
  */
 void debug_kept_forget_absent(const char *directory, const unsigned char *build_id, size_t size);
 
-/* Removes all of them that libdebuginfod believes no more. */
+/* Removes those that are too old for libdebuginfod to trust. */
 void debug_kept_forget_old(const char *directory);
 
-/* The file is in use: libdebuginfod gives it the time of the server's. */
+/* Marks the file as used now: libdebuginfod gives files the server's times. */
 void debug_kept_touch(int fd);
 
 #endif

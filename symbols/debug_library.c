@@ -2,12 +2,17 @@
 #include "symbols/debug_library.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "base/array.h"
 #include "base/library.h"
 
 #define LIBRARY "libdebuginfod.so.1"
+#define URLS "DEBUGINFOD_URLS"
+#define BOUND "DEBUGINFOD_MAXTIME"
 
 /*
  * Its functions, as in debuginfod_find_debuginfo(3). There is one library per process, so they are
@@ -21,6 +26,7 @@ static struct library {
 	void *(*get_user_data)(void *client);
 	int (*find)(void *client, const unsigned char *build_id, int size, char **ret_path);
 	bool is_loaded;
+	bool is_bound; /* this program has set BOUND */
 } library;
 static pthread_once_t library_once = PTHREAD_ONCE_INIT;
 
@@ -42,6 +48,27 @@ const char *debug_library_error(void)
 {
 	pthread_once(&library_once, load_library);
 	return library.is_loaded ? NULL : LIBRARY " is not installed";
+}
+
+int debug_library_bound(uint64_t time_ns)
+{
+	const char *urls = getenv(URLS);
+	char seconds[24];
+
+	if (!urls || !*urls || getenv(BOUND))
+		return 0;
+	snprintf(seconds, sizeof(seconds), "%" PRIu64, time_ns / 1000000000 + 1);
+	if (setenv(BOUND, seconds, false) < 0)
+		return -errno;
+	library.is_bound = true;
+	return 0;
+}
+
+void debug_library_unbind(void)
+{
+	if (library.is_bound)
+		unsetenv(BOUND);
+	library.is_bound = false;
 }
 
 struct request {

@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/cond.h"
 #include "base/signals.h"
 #include "limits/limits.h"
 #include "log/clock.h"
@@ -207,13 +208,10 @@ static uint64_t rest_ns(const struct debug_queue *q, uint64_t now)
 
 static void wait_for_change(struct debug_queue *q, uint64_t until_ns)
 {
-	const struct timespec until = { (time_t)(until_ns / 1000000000),
-					(long)(until_ns % 1000000000) };
-
 	if (until_ns == UINT64_MAX)
 		pthread_cond_wait(&q->changed, &q->lock);
 	else
-		(void)pthread_cond_timedwait(&q->changed, &q->lock, &until);
+		(void)cond_wait_until(&q->changed, &q->lock, until_ns);
 }
 
 /* What a server has answered is no failure. */
@@ -437,7 +435,6 @@ int debug_queue_new(const struct names *names, const struct debug_queue_limits *
 		    struct debug_queue **ret)
 {
 	struct debug_queue *q = calloc(1, sizeof(*q));
-	pthread_condattr_t monotonic;
 	int err;
 
 	*ret = NULL;
@@ -450,10 +447,7 @@ int debug_queue_new(const struct names *names, const struct debug_queue_limits *
 	q->names = names;
 	q->n_users = 2;
 	pthread_mutex_init(&q->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&q->changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	cond_init_monotonic(&q->changed);
 	err = start_thread(q);
 	if (err == 0) {
 		*ret = q;

@@ -9,10 +9,10 @@
 #include "symbols/debug_server.h"
 
 /*
- * Requests for debug files that a thread sends one after the other, so that nobody who looks up names
- * waits for the network. A file that no server has is worth requesting again after some time, or if more than
- * DEBUG_QUEUE_MAX others were. If servers do not answer, they are left alone for
- * DEBUG_QUEUE_REST_NS, and after each further failure for twice as long, up to DEBUG_QUEUE_MAX_REST_NS.
+ * Requests for debug files, sent one after the other by a thread, so that looking up names never waits for the network.
+ * A file that no server has is requested again after some time, or when more than DEBUG_QUEUE_MAX others have been
+ * requested since. If servers do not answer, requests pause for DEBUG_QUEUE_REST_NS, and after each further failure
+ * for twice as long, up to DEBUG_QUEUE_MAX_REST_NS.
  */
 struct debug_queue;
 
@@ -26,7 +26,7 @@ struct debug_queue_limits {
 	uint64_t absent_ns;  /* for which a file counts as one that no server has */
 	uint64_t max_size;   /* of a file; larger ones count as absent */
 	uint64_t max_kept;   /* of all files on disk: then the least recently used are removed */
-	/* When to ask again whether a request may begin; 0: now. And the CPU time that one has taken. */
+	/* Returns how long to wait before asking again; 0: a request may begin. The other: notes its CPU time. */
 	uint64_t (*pause_ns)(void *arg);
 	void (*spend)(void *arg, uint64_t cpu_ns);
 	void (*drop)(void *arg); /* arg is not needed any more, perhaps by the thread */

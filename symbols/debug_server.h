@@ -28,7 +28,7 @@ struct debug_server_totals {
 	unsigned int n_left_out;       /* of n_asked, because time was up */
 	const char *error;             /* why no server can be asked; NULL: it can */
 	int server_err; /* why no server has answered of late (debug_queue.h); 0: one has */
-	int file_err;   /* why else a file could not be had, the last time; 0: none was */
+	int file_err;   /* the last other error of getting a file; 0: none */
 };
 
 /*

@@ -6,13 +6,13 @@
 #include <stdbool.h>
 
 /*
- * Texts in debug information. libdw (0.188) does not look where they end: a damaged one goes on behind
- * its section, up to the next zero in memory.
+ * Strings in debug information. libdw (0.188) does not check that they end in their section: a damaged one extends to
+ * the next zero byte in memory.
  */
 
 /*
- * Whether all sections of texts end with a zero, as libdw has opened them. If not, libdw may be asked
- * for nothing that has texts.
+ * Whether all string sections that libdw has opened end with a zero byte. If not, libdw must not be called for
+ * anything with strings.
  */
 bool debug_text_sections_end(Dwarf *dwarf);
 

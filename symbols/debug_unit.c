@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "limits/limit_hits.h"
 #include "limits/limits.h"
 #include "symbols/debug_text.h"
 #include "symbols/demangle.h"
@@ -52,6 +53,7 @@ void debug_unit_done(struct debug_unit *unit)
 static int spend(uint64_t *budget, uint64_t bytes)
 {
 	if (bytes > *budget) {
+		LIMIT_HIT(DEBUG_UNIT_MAX_PASSES);
 		*budget = 0;
 		return -E2BIG;
 	}
@@ -129,13 +131,23 @@ static bool holds_functions(int tag, bool deep)
 	return false;
 }
 
+/* The first entry below another one. False: there is none, or it is too deep. */
+static bool step_into(Dwarf_Die *parent, int depth, Dwarf_Die *ret)
+{
+	if (dwarf_child(parent, ret) != 0)
+		return false;
+	if (depth == DEBUG_UNIT_MAX_DEPTH)
+		LIMIT_HIT(DEBUG_UNIT_MAX_DEPTH);
+	return depth < DEBUG_UNIT_MAX_DEPTH;
+}
+
 /* Adds the functions below an entry to the index. */
 static int read_functions(struct debug_unit *unit, Dwarf_Die *parent, bool deep, int depth)
 {
 	Dwarf_Die die;
 	int err = 0;
 
-	if (depth == DEBUG_UNIT_MAX_DEPTH || dwarf_child(parent, &die) != 0)
+	if (!step_into(parent, depth, &die))
 		return 0;
 	while (err == 0) {
 		int tag = dwarf_tag(&die);
@@ -234,8 +246,10 @@ static int unit_read(struct debug_unit *unit, bool deep)
 static int add_call(struct debug_unit *unit, struct debug_function *f, const Dwarf_Die *die,
 		    uint32_t caller)
 {
-	if (f->n_calls == RANGE_INDEX_MAX)
+	if (f->n_calls == RANGE_INDEX_MAX) {
+		LIMIT_HIT(RANGE_INDEX_MAX);
 		return -E2BIG;
+	}
 	if (array_reserve(f->calls, f->n_calls, f->calls_size) < 0)
 		return -ENOMEM;
 	f->calls[f->n_calls++] = (struct call){ *die, caller };
@@ -250,7 +264,7 @@ static int read_calls(struct debug_unit *unit, struct debug_function *f, Dwarf_D
 	Dwarf_Die die;
 	int err = 0;
 
-	if (depth == DEBUG_UNIT_MAX_DEPTH || dwarf_child(parent, &die) != 0)
+	if (!step_into(parent, depth, &die))
 		return 0;
 	while (err == 0) {
 		uint32_t inner = caller;
@@ -461,6 +475,8 @@ static int find_calls(struct debug_unit *unit, struct debug_function *f, uint64_
 			set_call_site(unit, &call->die, &locations[n]);
 		i = call->caller;
 	}
+	if (i > 0)
+		LIMIT_HIT(LOCATION_MAX);
 	locations[n++].function = function_name(unit, &f->die);
 	return n;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "limits/limit_hits.h"
 #include "limits/limits.h"
 
 enum mangling mangling_find(const char *symbol)
@@ -55,8 +56,10 @@ static void sink_add(const char *piece, size_t size, void *arg)
 	struct sink *sink = arg;
 
 	/* The demanglers cannot be stopped; the C++ one allocates no memory here. */
-	if (size >= DEMANGLE_MAX_NAME - sink->size)
+	if (size >= DEMANGLE_MAX_NAME - sink->size) {
+		LIMIT_HIT(DEMANGLE_MAX_NAME);
 		longjmp(sink->too_long, 1);
+	}
 	memcpy(sink->text + sink->size, piece, size);
 	sink->size += size;
 }
@@ -102,12 +105,22 @@ static char *demangle_d(const char *symbol, bool full)
 		return NULL;
 	for (const char *at = strchr(symbol, 'Q'); at; at = strchr(at + 1, 'Q'))
 		n++;
-	if (n > DEMANGLE_MAX_D_REFERENCES)
+	if (n > DEMANGLE_MAX_D_REFERENCES) {
+		LIMIT_HIT(DEMANGLE_MAX_D_REFERENCES);
 		return NULL;
+	}
 	name = dlang_demangle(symbol, DMGL_NO_OPTS);
 	if (name && !full)
 		cut_parameters(name);
 	return name;
+}
+
+static bool is_too_long(const char *name)
+{
+	if (strlen(name) <= DEMANGLE_MAX_MANGLED)
+		return false;
+	LIMIT_HIT(DEMANGLE_MAX_MANGLED);
+	return true;
 }
 
 static char *demangle_function(const char *symbol, enum names_demangle style)
@@ -118,7 +131,7 @@ static char *demangle_function(const char *symbol, enum names_demangle style)
 	char *name;
 
 	plain = strndup(symbol, plain_length(symbol, full));
-	if (!plain || mangling_find(plain) == MANGLING_NONE || strlen(plain) > DEMANGLE_MAX_MANGLED)
+	if (!plain || mangling_find(plain) == MANGLING_NONE || is_too_long(plain))
 		return steal_ptr(plain);
 	text = sink.text = malloc(DEMANGLE_MAX_NAME);
 	if (!text)
@@ -175,7 +188,7 @@ char *demangle_type(const char *name)
 	_cleanup_free_ char *text = NULL;
 
 	name += *name == '*';
-	if (strlen(name) > DEMANGLE_MAX_MANGLED)
+	if (is_too_long(name))
 		return strdup(name);
 	text = sink.text = malloc(DEMANGLE_MAX_NAME);
 	if (!text)

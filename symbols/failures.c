@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "symbols/failures.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "limits/limit_hits.h"
+#include "log/log.h"
 
 void failures_init(struct failures *f)
 {
@@ -28,6 +33,22 @@ bool failures_add(struct failures *f, char *sentence)
 		free(sentence);
 	pthread_mutex_unlock(&f->lock);
 	return number < PARSERS_SHOWN_FAILURES;
+}
+
+void failures_add_limits(struct failures *f, const char *path, const struct limit_hits *hits,
+			 bool is_first)
+{
+	_cleanup_free_ char *text = limit_hits_text(hits);
+	char *sentence;
+
+	if (!text || asprintf(&sentence, "%s: its %s", path, text) < 0)
+		sentence = NULL;
+	if (sentence)
+		log_debug("%s", sentence);
+	if (is_first)
+		(void)failures_add(f, sentence);
+	else
+		free(sentence);
 }
 
 size_t failures_look(struct failures *f, const char *ret_first[PARSERS_SHOWN_FAILURES])

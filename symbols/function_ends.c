@@ -64,6 +64,9 @@ static int add_exit(struct ends *e, const struct listed_function *of,
 		LISTED_EXIT, exit->at, 0, of->symbol, "", owner_of(of),
 	};
 
+	/* Conditional jumps are not known to be taken. */
+	if (exit->may_stay)
+		return 0;
 	/* At its first instruction, a function begins. */
 	if (exit->at == f.of || (exit->to && is_own(e->list, f.of, exit->to)))
 		return 0;

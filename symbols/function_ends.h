@@ -5,9 +5,9 @@
 #include "elf/function_list.h"
 
 /*
- * Adds to a list the places at which its functions return or jump to others (tables/function_exits.h), as
- * LISTED_EXIT; those of their parts, too, which must be in the list. A function has none there if its code is not
- * sound, or too large, and none has any if there are too many. 0 or as function_search().
+ * Adds to a list, as LISTED_EXIT, where its functions and their listed parts return or tail-call others
+ * (tables/function_exits.h). Adds none for a function whose code cannot be decoded or is too large, and none at all
+ * if there are too many. 0 or as function_search().
  */
 int function_ends_add(int fd, struct function_list *list);
 

@@ -10,9 +10,8 @@
 bool function_offset_parse(const char *text, size_t *ret_length, uint64_t *ret_offset);
 
 /*
- * Moves the functions of a list so far behind where they begin, in the file behind fd. If that is not where an
- * instruction of each begins, the list is empty, or says why (LISTED_WHY) if that is wanted. 0 or as
- * function_search().
+ * Moves the functions of a list by `offset` from their starts, in the file behind fd. If an instruction does not begin
+ * there in each of them, empties the list, or with has_why makes it say why (LISTED_WHY). 0 or as function_search().
  */
 int function_offset_apply(int fd, uint64_t offset, bool has_why, struct function_list *list);
 

@@ -5,13 +5,13 @@
 #include "elf/function_list.h"
 
 /*
- * Adds to a list the parts of its functions that the compiler has put elsewhere, as they rarely run: GCC's and
- * clang's NAME.cold, and NAME.cold.N, of which the latter may also be called as a function. The symbol only
- * has the name of the function, which several may have. A part is one's for certain if that is the only one of
- * its name in the part's compilation unit, or if there is none, of those that all units share, or of all; and
- * if it has no other part. Others are LISTED_MAYBE_PART.
+ * Adds to a list the cold parts of its functions, which the compiler has moved elsewhere: GCC's and clang's
+ * NAME.cold and NAME.cold.N; the latter may also be functions called on their own. The symbol identifies the
+ * function only by name, which several functions may share. A part certainly belongs to a function if the name
+ * is unique in the part's compilation unit; if the unit lacks it, among global functions; if these lack it, in
+ * the file; and if the function has no other part. Other parts, and all NAME.cold.N, are LISTED_MAYBE_PART.
  *
- * 0, or as function_search(); then, the list may have some of them.
+ * Returns 0 or an error as function_search() does; after an error, the list may have some of the parts.
  */
 int function_parts_add(int fd, struct function_list *list);
 

@@ -31,9 +31,9 @@ void function_pattern_done(struct function_pattern *pattern);
 #define _cleanup_function_pattern_ _cleanup_(function_pattern_done)
 
 /*
- * Is this the symbol of such a function? Copies that the compiler made of it (.constprop.0, .isra.0)
- * are, parts of one (.part.0, .cold, a coroutine's .actor) only by their own symbol: they are not where it
- * begins. Returns an enum function_match, or -ENOMEM.
+ * Is this the symbol of such a function? Clones by the compiler (.constprop.0, .isra.0) match, too; parts (.part.0,
+ * .cold, a coroutine's .actor) only by their own symbol, because they are not its entry. Returns an enum
+ * function_match, or -ENOMEM.
  */
 int function_pattern_match(const struct function_pattern *pattern, const char *symbol);
 

@@ -11,7 +11,7 @@
 
 struct function_query {
 	const char *pattern; /* function_pattern.h, also with +N; or FILE:LINE (line_places.h) */
-	bool has_hint;       /* if there is no such function, one that may be meant is wanted */
+	bool has_hint;       /* if there is no such function, suggest a similar name */
 	bool has_parts; /* so are parts of the functions that are elsewhere (function_parts.h) */
 	bool has_ends;  /* with these: where they end (function_ends.h) */
 };

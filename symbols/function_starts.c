@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "cfi/index.h"
 #include "elf/eh_frame.h"
+#include "limits/limit_hits.h"
 #include "limits/limits.h"
 
 /* Starts are relative to the first one. */
@@ -27,6 +28,8 @@ static int take_functions(struct function_starts *s, const struct cfi_index *ind
 
 	if (n == 0)
 		return -ENODATA;
+	if (n < index->n_fdes)
+		LIMIT_HIT(FUNCTION_STARTS_MAX);
 	s->functions = calloc(n, sizeof(*s->functions));
 	if (!s->functions)
 		return -ENOMEM;
@@ -50,7 +53,9 @@ static int read_section(void *arg, const struct cfi_section *section)
 	struct function_starts *s, **ret = arg;
 	int err = section->size > FUNCTION_STARTS_SECTION_MAX ? -EFBIG : 0;
 
-	if (err == 0)
+	if (err < 0)
+		LIMIT_HIT(FUNCTION_STARTS_SECTION_MAX);
+	else
 		err = cfi_index_init(&index, section);
 	if (err < 0)
 		return err;

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "elf/go_program.h"
 #include "go/go_location.h"
+#include "limits/limit_hits.h"
 #include "limits/limits.h"
 
 /* What remains of a function after the file is closed. */
@@ -66,10 +67,14 @@ static size_t list_functions(const struct pclntab *t, struct function *ret, cons
 	size_t n = 0;
 
 	*ret_first = *ret_end = NULL;
-	for (uint64_t i = 0; i < t->n_functions && left > PCLNTAB_NAME_MAX; i++) {
+	for (uint64_t i = 0; i < t->n_functions; i++) {
 		struct pclntab_function f;
 		const char *end;
 
+		if (left <= PCLNTAB_NAME_MAX) {
+			LIMIT_HIT(GO_NAMES_MAX);
+			break;
+		}
 		if (pclntab_function(t, i, &f) < 0 || !is_go(&f))
 			continue;
 		end = f.name + strlen(f.name) + 1;

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/file_stat.h"
 #include "elf/mapped_file.h"
+#include "limits/limit_hits.h"
 #include "limits/limits.h"
 #include "symbols/demangle.h"
 #include "symbols/jit_dump.h"
@@ -25,10 +26,6 @@
 /* The minimum time between two reads of the files: if an address is not found, and if it is. */
 #define AGAIN_MISSING_NS UINT64_C(10000000)
 #define AGAIN_FOUND_NS UINT64_C(100000000)
-/* How long who takes samples goes on reading with a reader: what is left has to wait for the next look-up. */
-#define TURN_NS UINT64_C(100000000)
-/* And who waits for the rest. */
-#define END_NS UINT64_C(2000000000)
 
 /*
  * A located address: the index of the source, the number of the piece of code in it, and the offset
@@ -54,7 +51,8 @@ _Static_assert(JIT_INDEX_MAX - 1 <= LOCATED_CODE_MASK, "");
 struct source {
 	int fd; /* owned; -1: it is not open */
 	struct jit_position at;
-	struct stat seen; /* as it was read last */
+	struct stat seen;         /* as it was read last */
+	struct limit_hits limits; /* that leave out some of its names */
 };
 
 /* The files to open, set by callers that must not wait while one is being read. */
@@ -328,11 +326,14 @@ static int read_part(struct jit *jit, size_t i)
 	struct jit_index *index = &jit->indexes[i];
 	struct source *source = &jit->files[i];
 	size_t limit = jit_memory_left(jit->names, index->memory);
+	struct limit_hits hits = { 0 }, *before = limit_hits_collect(&hits);
 	int more, err;
 
 	more = reader ? reader->read(jit->names->jit_reader_arg, jit->at.payer, (enum jit_kind)i,
 				     source->fd, &source->at, &pieces) :
 			jit_file_read((enum jit_kind)i, source->fd, &source->at, &pieces);
+	(void)limit_hits_collect(before);
+	jit_excess_tell_limits(jit->names, source->fd, &hits, &source->limits);
 	err = jit_pieces_place(&pieces, limit, index);
 	if (err == -E2BIG && limit < JIT_MEMORY && index->memory > limit)
 		return -ENOSPC; /* others have what this one lacks */
@@ -395,7 +396,7 @@ static void read_on(struct jit *jit, bool dump_only, bool to_end)
 {
 	const struct jit_reader *reader = jit->names->jit_reader;
 	void *arg = jit->names->jit_reader_arg;
-	uint64_t begun = now_ns(), turn = to_end ? END_NS : TURN_NS;
+	uint64_t begun = now_ns(), turn = to_end ? JIT_END_NS : JIT_TURN_NS;
 	uint64_t until = reader ? begun + turn : UINT64_MAX;
 	uid_t payer = payer_of(jit);
 

@@ -6,49 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "bpf/arch.h"
+#include "limits/limit_hits.h"
 #include "limits/limits.h"
-
-#define MAGIC 0x4a695444u /* "JiTD" in the writer's byte order */
-#define VERSION 1
-#define FLAG_ARCH_TIMESTAMP 1 /* times are the processor's, not CLOCK_MONOTONIC's */
-
-#define WINDOW_SIZE (size_t)(256 << 10)
-
-struct file_header {
-	uint32_t magic, version, size, machine, padding, pid;
-	uint64_t time, flags;
-};
-
-enum record_id { LOAD, MOVE, DEBUG_INFO, CLOSE };
-
-struct record_header {
-	uint32_t id, size;
-	uint64_t time;
-};
-
-struct load_body {
-	uint32_t pid, tid;
-	uint64_t vma, address, size, index;
-};
-
-struct move_body {
-	uint32_t pid, tid;
-	uint64_t vma, old, new, size, index;
-};
-
-struct debug_body {
-	uint64_t address, n;
-};
-
-struct debug_entry {
-	uint64_t address;
-	uint32_t line, discriminator;
-};
+#include "symbols/jit_record.h"
 
 /* A file that is being read. */
 struct dump {
@@ -65,38 +28,6 @@ static void forget_lines(struct dump *dump)
 	free(dump->lines.lines);
 	free(dump->lines.files);
 	dump->lines = (struct jit_code){ 0 };
-}
-
-/* The part of the file that was read last. */
-struct window {
-	uint8_t *bytes;
-	uint64_t start;
-	size_t size, room;
-};
-
-/*
- * Returns `size` bytes of the file at `at`, valid until the next call; NULL if it does not have
- * them.
- */
-static const uint8_t *window_get(struct window *w, int fd, uint64_t at, size_t size)
-{
-	size_t want = size > WINDOW_SIZE ? size : WINDOW_SIZE;
-	uint8_t *bytes;
-	ssize_t n;
-
-	if (at >= w->start && at - w->start <= w->size && size <= w->size - (at - w->start))
-		return w->bytes + (at - w->start);
-	if (w->room < want) {
-		bytes = realloc(w->bytes, want);
-		if (!bytes)
-			return NULL;
-		w->bytes = bytes;
-		w->room = want;
-	}
-	n = pread(fd, w->bytes, w->room, (off_t)at);
-	w->start = at;
-	w->size = n > 0 ? (size_t)n : 0;
-	return size <= w->size ? w->bytes : NULL;
 }
 
 static int line_compare(const void *a, const void *b)
@@ -132,8 +63,8 @@ static int read_lines(struct dump *dump, const uint8_t *body, size_t size)
 	_cleanup_free_ struct jit_line *lines = NULL;
 	_cleanup_free_ char *files = malloc(size);
 	size_t n = 0, room = 0, files_size = 0, file = 0;
-	struct debug_entry entry;
-	struct debug_body head;
+	struct jit_lines_entry entry;
+	struct jit_lines_body head;
 	char *shorter;
 
 	forget_lines(dump);
@@ -173,12 +104,14 @@ static int read_lines(struct dump *dump, const uint8_t *body, size_t size)
 
 static int read_load(struct dump *dump, uint64_t time, const uint8_t *bytes, size_t size)
 {
-	char *name = (char *)bytes + sizeof(struct load_body);
+	char *name = (char *)bytes + sizeof(struct jit_load_body);
 	struct jit_code code = { .name = NULL };
-	struct load_body body;
+	struct jit_load_body body;
 	int err;
 
 	memcpy(&body, bytes, sizeof(body));
+	if (body.size > JIT_CODE_MAX)
+		LIMIT_HIT(JIT_CODE_MAX);
 	if (strnlen(name, size - sizeof(body)) == size - sizeof(body) || body.size == 0 ||
 	    body.size > JIT_CODE_MAX)
 		return 0;
@@ -194,62 +127,63 @@ static int read_load(struct dump *dump, uint64_t time, const uint8_t *bytes, siz
 
 static int read_move(struct dump *dump, uint64_t time, const uint8_t *bytes)
 {
-	struct move_body body;
+	struct jit_move_body body;
 
 	memcpy(&body, bytes, sizeof(body));
 	return jit_pieces_move(dump->to, body.old, body.new, time);
 }
 
-static int read_record(struct dump *dump, const struct record_header *header, const uint8_t *body,
-		       size_t size)
+static int read_record(struct dump *dump, const struct jit_record_header *header,
+		       const uint8_t *body, size_t size)
 {
 	uint64_t time = dump->at->has_times ? header->time : 0;
 
 	switch (header->id) {
-	case LOAD:
-		return size > sizeof(struct load_body) ? read_load(dump, time, body, size) :
-							 -EBADMSG;
-	case MOVE:
-		return size >= sizeof(struct move_body) ? read_move(dump, time, body) : -EBADMSG;
-	case DEBUG_INFO:
+	case JIT_RECORD_LOAD:
+		return size > sizeof(struct jit_load_body) ? read_load(dump, time, body, size) :
+							     -EBADMSG;
+	case JIT_RECORD_MOVE:
+		return size >= sizeof(struct jit_move_body) ? read_move(dump, time, body) :
+							      -EBADMSG;
+	case JIT_RECORD_LINES:
 		dump->at->lines_at = dump->at->at;
-		return size >= sizeof(struct debug_body) ? read_lines(dump, body, size) : -EBADMSG;
-	case CLOSE:
+		return size >= sizeof(struct jit_lines_body) ? read_lines(dump, body, size) :
+							       -EBADMSG;
+	case JIT_RECORD_CLOSE:
 		dump->at->is_closed = true;
 		break;
 	}
 	return 0; /* other types, perhaps later ones, do not matter */
 }
 
-/* Reads the header. A buffered writer may write it late. Returns 1 if it is there, otherwise 0. */
+/* Reads the header. Returns 1 if it is there, otherwise 0. */
 static int read_header(struct dump *dump)
 {
-	struct file_header header;
+	struct jit_file_header header;
+	int is_there;
 
 	if (dump->at->at > 0)
 		return 1;
-	if (pread(dump->fd, &header, sizeof(header), 0) != sizeof(header))
-		return 0;
-	if (header.magic != MAGIC || header.version != VERSION ||
-	    header.machine != DP_ELF_MACHINE || header.size < sizeof(header))
-		return -ENOEXEC;
+	is_there = jit_header_read(dump->fd, &header);
+	if (is_there <= 0)
+		return is_there;
 	dump->at->at = header.size;
-	dump->at->has_times = !(header.flags & FLAG_ARCH_TIMESTAMP);
+	dump->at->has_times = !(header.flags & JIT_FLAG_ARCH_TIMESTAMP);
 	return 1;
 }
 
 /* Reads the next record of a file of that size. Returns 1, or 0 if it is not complete yet. */
-static int read_next(struct dump *dump, struct window *window, uint64_t file_size)
+static int read_next(struct dump *dump, struct jit_window *window, uint64_t file_size)
 {
 	uint64_t left = file_size > dump->at->at ? file_size - dump->at->at : 0;
-	struct record_header header;
+	struct jit_record_header header;
 	const uint8_t *bytes;
 	size_t size;
 	int err;
 
 	if (left < sizeof(header))
 		return 0;
-	bytes = window_get(window, dump->fd, dump->at->at, sizeof(header));
+	bytes = jit_window_get(window, dump->fd, dump->at->at, sizeof(header));
 	if (!bytes)
 		return 0;
 	memcpy(&header, bytes, sizeof(header));
@@ -258,11 +192,13 @@ static int read_next(struct dump *dump, struct window *window, uint64_t file_siz
 	if (left < header.size)
 		return 0;
 	size = header.size - sizeof(header);
+	if (header.id != JIT_RECORD_LOAD && size > JIT_DUMP_MAX_BODY)
+		LIMIT_HIT(JIT_DUMP_MAX_BODY);
 	size = size < JIT_DUMP_MAX_BODY ? size : JIT_DUMP_MAX_BODY;
 	/* The code itself, most of the record, may be missing. */
-	if (header.id == LOAD && size > WINDOW_SIZE - sizeof(header))
-		size = WINDOW_SIZE - sizeof(header);
-	bytes = window_get(window, dump->fd, dump->at->at + sizeof(header), size);
+	if (header.id == JIT_RECORD_LOAD && size > JIT_WINDOW_SIZE - sizeof(header))
+		size = JIT_WINDOW_SIZE - sizeof(header);
+	bytes = jit_window_get(window, dump->fd, dump->at->at + sizeof(header), size);
 	if (!bytes)
 		return 0;
 	err = read_record(dump, &header, bytes, size);
@@ -271,14 +207,14 @@ static int read_next(struct dump *dump, struct window *window, uint64_t file_siz
 }
 
 /* Lines whose code had not been written yet. */
-static int read_lines_again(struct dump *dump, struct window *window, uint64_t file_size)
+static int read_lines_again(struct dump *dump, struct jit_window *window, uint64_t file_size)
 {
 	uint64_t at = dump->at->at;
 	int err;
 
 	/* They are for the next record, if that is there. */
 	if (dump->at->lines_at == 0 || dump->at->lines_at >= at || file_size < at ||
-	    file_size - at < sizeof(struct record_header))
+	    file_size - at < sizeof(struct jit_record_header))
 		return 0;
 	dump->at->at = dump->at->lines_at;
 	err = read_next(dump, window, file_size);
@@ -289,7 +225,7 @@ static int read_lines_again(struct dump *dump, struct window *window, uint64_t f
 int jit_dump_read(int fd, struct jit_position *at, struct jit_pieces *to)
 {
 	struct dump dump = { .fd = fd, .at = at, .to = to };
-	struct window window = { .bytes = NULL };
+	struct jit_window window = { .bytes = NULL };
 	uint64_t begun = at->at;
 	struct stat st;
 	int more;

@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "limits/limit_hits.h"
 #include "limits/limits.h"
 #include "log/log.h"
+#include "symbols/failures.h"
 #include "symbols/names_parts.h"
 
 static void path_of(int fd, char ret[PATH_MAX])
@@ -42,4 +44,17 @@ void jit_excess_tell(struct names *names, int fd, int err)
 		    "%s is too large: it is read no further, and generated code may lack names "
 		    "(-v names all such files)",
 		    path);
+}
+
+void jit_excess_tell_limits(struct names *names, int fd, const struct limit_hits *hits,
+			    struct limit_hits *said)
+{
+	bool is_first = !limit_hits_any(said);
+	struct limit_hits news;
+	char path[PATH_MAX];
+
+	if (!limit_hits_add(said, hits, &news))
+		return;
+	path_of(fd, path);
+	failures_add_limits(&names->failures, path, &news, is_first);
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "limits/limit_hits.h"
 #include "limits/limits.h"
 
 #define CHUNK_SIZE (256 << 10)
@@ -81,6 +82,8 @@ static int add_line(struct jit_pieces *to, char *line)
 	if (!parse_number(&line, &start) || !parse_number(&line, &code.size))
 		return 0;
 	line += strspn(line, " \t");
+	if (code.size > JIT_CODE_MAX)
+		LIMIT_HIT(JIT_CODE_MAX);
 	if (*line == '\0' || code.size == 0 || code.size > JIT_CODE_MAX)
 		return 0;
 	code.name = line;
@@ -103,6 +106,8 @@ static int add_lines(struct jit_pieces *to, char *chunk, size_t size, size_t *re
 		if (!end && length <= JIT_MAP_LINE_MAX)
 			break; /* it is still being written */
 		done += length + (end != NULL);
+		if (length > JIT_MAP_LINE_MAX)
+			LIMIT_HIT(JIT_MAP_LINE_MAX);
 		line[length < JIT_MAP_LINE_MAX ? length : JIT_MAP_LINE_MAX] = '\0';
 		err = add_line(to, line);
 	}

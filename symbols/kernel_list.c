@@ -151,14 +151,42 @@ static int list_add(struct kernel_list *l, const struct line *line)
 	return 0;
 }
 
-/* Of functions with the same start, keeps the first, which has the highest rank. */
+/* The kernel lists its own functions in order, and modules and BPF programs behind them in any. */
+static void sort(struct kernel_list *l)
+{
+	struct kernel_function *f = l->functions;
+	size_t sorted = 1, from = 0, to;
+	uint64_t lowest;
+
+	while (sorted < l->n_functions && f[sorted].start >= f[sorted - 1].start)
+		sorted++;
+	if (sorted == l->n_functions)
+		return;
+	lowest = f[sorted].start;
+	for (size_t i = sorted; i < l->n_functions; i++)
+		lowest = f[i].start < lowest ? f[i].start : lowest;
+	for (to = sorted; from < to;) {
+		size_t mid = from + (to - from) / 2;
+
+		if (f[mid].start <= lowest)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	qsort(f + from, l->n_functions - from, sizeof(*f), kernel_function_compare);
+}
+
+/* Of functions with the same start, keeps the one with the highest rank, or the first of these. */
 static void remove_aliases(struct kernel_list *l)
 {
+	struct kernel_function *f = l->functions;
 	size_t n = 0;
 
 	for (size_t i = 0; i < l->n_functions; i++)
-		if (n == 0 || l->functions[i].start != l->functions[n - 1].start)
-			l->functions[n++] = l->functions[i];
+		if (n == 0 || f[i].start != f[n - 1].start)
+			f[n++] = f[i];
+		else if (f[i].rank > f[n - 1].rank)
+			f[n - 1] = f[i];
 	l->n_functions = n;
 }
 
@@ -184,7 +212,7 @@ static int list_read(struct kernel_list *l)
 			return -ENOMEM;
 	if (l->n_functions == 0)
 		return -EACCES;
-	qsort(l->functions, l->n_functions, sizeof(*l->functions), kernel_function_compare);
+	sort(l);
 	remove_aliases(l);
 	return 0;
 }

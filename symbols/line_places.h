@@ -27,8 +27,8 @@ struct line_places {
 };
 
 /*
- * Where the code of a line begins, by the line table (DWARF 5 section 6.2) of the file behind fd: at each
- * beginning of a statement (is_stmt) that does not only go on with the line.
+ * Finds where the code of a line begins, by the line table (DWARF 5 section 6.2) of the file behind fd: at each row
+ * that begins a statement (is_stmt) and does not merely continue the same line.
  *
  * 0; -ENODATA: there is no line table; -ENOENT: it has no such file; -EEXIST: it has several; -ESRCH: the
  * line has no code; -E2BIG: there are too many places; -ENOEXEC; or -ENOMEM.

@@ -29,9 +29,26 @@ struct location_cache_name {
 	char key[];  /* the name in the debug information */
 };
 
+/* More or, with an unsigned number that wraps, less. */
+static void count(struct location_cache *cache, uint64_t symbols, uint64_t strings)
+{
+	cache->symbols += symbols;
+	cache->strings += strings;
+	if (!cache->memory)
+		return;
+	atomic_fetch_add(&cache->memory->symbols, symbols);
+	atomic_fetch_add(&cache->memory->strings, strings);
+}
+
+static size_t entry_size(size_t n_locations)
+{
+	return sizeof(struct location_cache_entry) + n_locations * sizeof(struct source_location);
+}
+
 static void remove_entry(struct location_cache *cache, struct location_cache_entry *e)
 {
 	HASH_DEL(cache->entries, e);
+	count(cache, -entry_size(e->n), 0);
 	free(e);
 	cache->n_entries--;
 }
@@ -56,6 +73,7 @@ void location_cache_done(struct location_cache *cache)
 	free_names(&cache->functions);
 	free_names(&cache->go);
 	free_names(&cache->files);
+	count(cache, 0, -cache->strings);
 }
 
 bool location_cache_find(const struct location_cache *cache, uint64_t address, bool lines,
@@ -80,9 +98,8 @@ bool location_cache_is_go(const struct location_cache *cache, uint64_t address)
 }
 
 /* The single copy of a name, made by `show` when first needed; NULL if memory is short. */
-static const char *keep_name(struct location_cache_name **names, const char *key,
-			     char *(*show)(const char *, enum names_demangle),
-			     enum names_demangle style)
+static const char *keep_name(struct location_cache *cache, struct location_cache_name **names,
+			     const char *key, char *(*show)(const char *, enum names_demangle))
 {
 	struct location_cache_name *name;
 	size_t size = strlen(key);
@@ -94,7 +111,7 @@ static const char *keep_name(struct location_cache_name **names, const char *key
 	if (!name)
 		return NULL;
 	memcpy(name->key, key, size);
-	name->shown = show(key, style);
+	name->shown = show(key, cache->style);
 	if (name->shown)
 		HASH_ADD(hh, *names, key, size, name);
 	if (!name->shown || !HASH_IS_ADDED(hh, name)) {
@@ -102,6 +119,7 @@ static const char *keep_name(struct location_cache_name **names, const char *key
 		free(name);
 		return NULL;
 	}
+	count(cache, 0, sizeof(*name) + size + 1 + strlen(name->shown) + 1);
 	return name->shown;
 }
 
@@ -116,12 +134,12 @@ static const char *keep_file(struct location_cache *cache, const struct source_l
 	_cleanup_free_ char *path = NULL;
 
 	if (!location->dir)
-		return keep_name(&cache->files, location->file, show_as_it_is, cache->style);
+		return keep_name(cache, &cache->files, location->file, show_as_it_is);
 	if (asprintf(&path, "%s/%s", location->dir, location->file) < 0) {
 		path = NULL;
 		return NULL;
 	}
-	return keep_name(&cache->files, path, show_as_it_is, cache->style);
+	return keep_name(cache, &cache->files, path, show_as_it_is);
 }
 
 /* Displayed names, names in debug information and Go's names are separate. */
@@ -130,11 +148,11 @@ static const char *keep_function(struct location_cache *cache, const char *funct
 {
 	switch (naming) {
 	case NAMING_SYMBOL:
-		return keep_name(&cache->functions, function, demangle, cache->style);
+		return keep_name(cache, &cache->functions, function, demangle);
 	case NAMING_SHOWN:
-		return keep_name(&cache->files, function, show_as_it_is, cache->style);
+		return keep_name(cache, &cache->files, function, show_as_it_is);
 	case NAMING_GO:
-		return keep_name(&cache->go, function, demangle_go, cache->style);
+		return keep_name(cache, &cache->go, function, demangle_go);
 	}
 	return NULL;
 }
@@ -160,7 +178,7 @@ static int add(struct location_cache *cache, uint64_t address, bool lines,
 	HASH_FIND(hh, cache->entries, &address, sizeof(address), e);
 	if (e)
 		remove_entry(cache, e);
-	e = calloc(1, sizeof(*e) + n * sizeof(*locations));
+	e = calloc(1, entry_size(n));
 	if (!e)
 		return -ENOMEM;
 	e->address = address;
@@ -177,6 +195,7 @@ static int add(struct location_cache *cache, uint64_t address, bool lines,
 		return -ENOMEM;
 	}
 	cache->n_entries++;
+	count(cache, entry_size(n), 0);
 	return 0;
 }
 

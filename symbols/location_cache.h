@@ -2,12 +2,18 @@
 #ifndef DP_SYMBOLS_LOCATION_CACHE_H
 #define DP_SYMBOLS_LOCATION_CACHE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "symbols/names.h"
 #include "symbols/location.h"
+
+/* What several caches take together, in bytes: addresses with their locations, and names and paths. */
+struct location_memory {
+	_Atomic uint64_t symbols, strings;
+};
 
 /*
  * The locations of looked-up addresses in one binary. It has one copy of each name, so the debug
@@ -19,9 +25,11 @@ struct location_cache {
 	struct location_cache_name *functions, *go; /* by their original, mangled names */
 	struct location_cache_name *files;          /* functions by their displayed names, too */
 	size_t n_entries;
+	uint64_t symbols, strings;      /* as in struct location_memory */
+	struct location_memory *memory; /* has these, too; NULL: nobody counts. Set by the caller */
 };
 
-/* Empties it; the style remains. */
+/* Empties it; what the caller has set remains. */
 void location_cache_done(struct location_cache *cache);
 
 /*

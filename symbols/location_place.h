@@ -14,9 +14,9 @@ struct code_place {
 };
 
 /*
- * Where a parameter or variable is at a place, by its location there (DWARF 5 section 2.6), or, where
- * a function is entered and it has no location list, or LLVM's, by the convention of calls (passed.h). 0, or
- * -EINVAL, explained.
+ * Finds where a parameter or variable is stored at a place: by its location description (DWARF 5 section 2.6), or, at
+ * the entry of a function, if there is no location list or it is LLVM's, by the calling convention (passed.h). 0, or
+ * -EINVAL with the reason.
  */
 int location_place(struct code_place *at, Dwarf_Die *variable, struct typed_place *p);
 

@@ -320,6 +320,16 @@ static int follow_to_string(struct typed_place *p, enum value_type wanted)
 	return follow_pointer(p);
 }
 
+/* What is read of the object depends on it: the kernel does that. */
+static int read_libcxx(struct typed_place *p, enum value_type wanted, enum value_type *ret)
+{
+	*ret = VALUE_LIBCXX_STRING;
+	if (wanted != VALUE_N_TYPES && wanted != VALUE_LIBCXX_STRING && wanted != VALUE_STD_STRING)
+		return fail(p, "of a string of libc++, std::string alone can be read%.*s", "", 0);
+	p->how.is_text = DP_TEXT_LIBCXX;
+	return 0;
+}
+
 /* Of VALUE_BYTES, the length is another value. */
 static int read_string(struct typed_place *p, const struct string_layout *layout,
 		       enum value_type wanted, enum value_type *ret)
@@ -329,6 +339,8 @@ static int read_string(struct typed_place *p, const struct string_layout *layout
 
 	if (!p->is_address)
 		return fail(p, "the object with the text is in registers%.*s", "", 0);
+	if (layout->type == VALUE_LIBCXX_STRING)
+		return read_libcxx(p, wanted, ret);
 	p->how.add += layout->pointer;
 	err = load(p);
 	*ret = wanted == VALUE_N_TYPES ? layout->type : wanted;

@@ -15,11 +15,14 @@
 #include "elf/code_pages.h"
 #include "elf/mapped_file.h"
 #include "limits/limits.h"
+#include "log/clock.h"
+#include "log/log.h"
 #include "symbols/code_source.h"
 #include "symbols/debug_server.h"
 #include "symbols/dwfl_file.h"
 #include "symbols/jit.h"
 #include "symbols/location_file.h"
+#include "symbols/module_limits.h"
 #include "symbols/name_reader.h"
 #include "symbols/name_source.h"
 #include "symbols/names_parts.h"
@@ -99,6 +102,7 @@ struct module *module_new(struct names *names, const char *path, const char *bui
 	module->path = copy;
 	module->name = slash ? slash + 1 : copy;
 	module->locations.style = names->options.demangle;
+	module->locations.memory = &names->kept;
 	module_set_build_id(module, build_id);
 	module_set_file(module, fd);
 	pthread_mutex_lock(&names->lock);
@@ -158,10 +162,15 @@ static int read_digest(void *arg, int fd, struct file_digest *ret)
 {
 	const struct module *module = arg;
 	const struct names *names = module->names;
+	uint64_t begun = clock_now_ns();
+	int err;
 
 	if (!names->reader || !names->reader->read_digest)
-		return file_digest_read(fd, ret);
-	return names->reader->read_digest(names->reader_arg, module, ret);
+		err = file_digest_read(fd, ret);
+	else
+		err = names->reader->read_digest(names->reader_arg, module, ret);
+	log_debug("%s: hashed in %.3f ms", module->path, (double)(clock_now_ns() - begun) / 1e6);
+	return err;
 }
 
 static struct kept_source source_of(struct module *module)
@@ -203,6 +212,14 @@ void module_keep_locations(struct module *module)
 	    !module->no_debug && can_keep_locations(module) &&
 	    location_file_write(&names->cache, &names->options, &source, &module->locations) == 0)
 		module->n_new = 0;
+}
+
+/* What was kept on disk is more than there will be again. */
+void module_forget_locations(struct module *module)
+{
+	module_keep_locations(module);
+	location_cache_done(&module->locations);
+	module->is_partial = true;
 }
 
 static void module_close_debug_file(struct module *module)
@@ -287,9 +304,13 @@ static void close_sources(struct module *module, bool names)
 
 static void close_binary(struct module *module, bool names)
 {
+	struct module_limits limits;
+
 	module_keep_locations(module);
+	module_limits_begin(&limits);
 	if (!close_elsewhere(module, names))
 		close_sources(module, names);
+	module_limits_end(&limits, module);
 	if (module->fd >= 0)
 		close(module->fd);
 	module->fd = -1;
@@ -434,9 +455,15 @@ static int look_up_here(struct module *module, uint64_t address, bool lines)
 
 static int look_up(struct module *module, uint64_t address, bool lines)
 {
-	int err = look_up_elsewhere(module, address, lines);
+	struct module_limits limits;
+	int err;
 
-	return err == -ESHUTDOWN ? look_up_here(module, address, lines) : err;
+	module_limits_begin(&limits);
+	err = look_up_elsewhere(module, address, lines);
+	if (err == -ESHUTDOWN)
+		err = look_up_here(module, address, lines);
+	module_limits_end(&limits, module);
+	return err;
 }
 
 static uint64_t locate_in_binary(struct module *module, uint64_t address, uint64_t time)
@@ -450,6 +477,8 @@ static size_t find_in_binary(struct module *module, uint64_t address, bool lines
 	size_t n;
 
 	try_servers(module);
+	names_limit_locations(module->names);
+	module->used = ++module->names->n_look_ups;
 	read_locations(module);
 	if (location_cache_find(&module->locations, address, lines, ret, &n))
 		return n;
@@ -463,7 +492,7 @@ static size_t find_in_binary(struct module *module, uint64_t address, bool lines
 }
 
 /* With kept locations, symbols may not have been read. */
-static int find_start_in_binary(struct module *module, uint64_t address, uint64_t *ret)
+static int look_up_start(struct module *module, uint64_t address, uint64_t *ret)
 {
 	const struct name_reader *reader = reader_of(module);
 	const struct name_source *source;
@@ -479,6 +508,17 @@ static int find_start_in_binary(struct module *module, uint64_t address, uint64_
 		if (source->find_start && source->find_start(module, address, ret) == 0)
 			return 0;
 	return -ENOENT;
+}
+
+static int find_start_in_binary(struct module *module, uint64_t address, uint64_t *ret)
+{
+	struct module_limits limits;
+	int err;
+
+	module_limits_begin(&limits);
+	err = look_up_start(module, address, ret);
+	module_limits_end(&limits, module);
+	return err;
 }
 
 static uint64_t locate_compiled(struct module *module, uint64_t address, uint64_t time)

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "limits/limit_hits.h"
 #include "symbols/location_cache.h"
 
 struct code_line;
@@ -69,12 +70,14 @@ struct module {
 	size_t n_wanted, wanted_size;
 	bool wants_lines; /* so did a look-up, or module_want() */
 	struct location_cache locations;
-	bool locations_tried; /* kept locations were searched for */
-	bool keeps_locations; /* locations are from debug information, which is slow to open */
-	bool is_partial;      /* some locations are incomplete */
-	size_t n_new;         /* looked-up addresses that are not kept yet */
-	size_t n_holds;       /* calls of module_hold() without module_drop() */
-	uint64_t dropped_ns;  /* time of the last module_drop(); 0: never */
+	bool locations_tried;     /* kept locations were searched for */
+	bool keeps_locations;     /* locations are from debug information, which is slow to open */
+	bool is_partial;          /* some locations are incomplete */
+	uint64_t used;            /* the number of the last look-up in it (names_parts.h) */
+	struct limit_hits limits; /* that leave out some of its names */
+	size_t n_new;             /* looked-up addresses that are not kept yet */
+	size_t n_holds;           /* calls of module_hold() without module_drop() */
+	uint64_t dropped_ns;      /* time of the last module_drop(); 0: never */
 	struct module *prev, *next;           /* all modules of its names */
 	struct module *prev_open, *next_open; /* those with open debug information */
 };
@@ -178,5 +181,8 @@ void module_close_debug(struct module *module);
 
 /* Writes new locations to the cache set with names_set_cache(). */
 void module_keep_locations(struct module *module);
+
+/* The same, and frees its locations, which are looked up again if they are needed. */
+void module_forget_locations(struct module *module);
 
 #endif

@@ -60,7 +60,7 @@ struct name_reader {
 			   struct code_line **ret, size_t *ret_n);
 	/* Servers may have more than this machine: forgets what was found. */
 	void (*retry)(void *arg, struct module *module);
-	/* Ends what nobody has asked for so long; it can be asked again. May be NULL. */
+	/* Ends helpers that have been idle for this long; later requests start new ones. May be NULL. */
 	void (*rest)(void *arg, uint64_t idle_ns);
 	/* Frees module->reading, which is not NULL. */
 	void (*forget)(void *arg, struct module *module);

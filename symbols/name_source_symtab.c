@@ -2,6 +2,7 @@
 /* Symbol tables: functions. */
 #include <errno.h>
 
+#include "limits/limit_hits.h"
 #include "limits/limits.h"
 #include "symbols/dwfl_file.h"
 #include "symbols/module.h"
@@ -13,8 +14,10 @@ static uint64_t max_memory(const struct names *names)
 {
 	uint64_t used = names->symbol_memory;
 
-	return used < MODULE_SYMBOL_MEMORY ? (MODULE_SYMBOL_MEMORY - used) / MODULE_SYMBOL_SHARE :
-					     0;
+	if (used < MODULE_SYMBOL_MEMORY)
+		return (MODULE_SYMBOL_MEMORY - used) / MODULE_SYMBOL_SHARE;
+	LIMIT_HIT(MODULE_SYMBOL_MEMORY);
+	return 0;
 }
 
 static bool open_symtab(struct module *module)

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "limits/limits.h"
+#include "log/log.h"
 #include "symbols/debug_server.h"
 #include "symbols/module.h"
 #include "symbols/names_parts.h"
@@ -109,6 +110,58 @@ void names_limit_debug(struct names *n, uint64_t memory)
 {
 	while (n->open && (n->open_memory > memory || n->n_open > MODULE_DEBUG_OPEN))
 		module_close_debug(n->open);
+}
+
+void names_set_limits(struct names *n, uint64_t symbols, uint64_t strings)
+{
+	n->max_symbols = symbols;
+	n->max_strings = strings;
+}
+
+struct names_kept names_kept(const struct names *n)
+{
+	return (struct names_kept){ .symbols = atomic_load(&n->kept.symbols),
+				    .strings = atomic_load(&n->kept.strings),
+				    .max_symbols = n->max_symbols,
+				    .max_strings = n->max_strings,
+				    .n_forgotten = atomic_load(&n->n_forgotten) };
+}
+
+static bool is_above(const struct names *n)
+{
+	return (n->max_symbols > 0 && atomic_load(&n->kept.symbols) > n->max_symbols) ||
+	       (n->max_strings > 0 && atomic_load(&n->kept.strings) > n->max_strings);
+}
+
+/*
+ * Of the modules with locations, the one that was looked up in the longest ago. Nobody else frees it: others do
+ * not free what reports have seen.
+ */
+static struct module *longest_unused(struct names *n)
+{
+	struct module *found = NULL;
+
+	pthread_mutex_lock(&n->lock);
+	for (struct module *module = n->modules; module; module = module->next)
+		if (module->locations.n_entries > 0 && (!found || module->used < found->used))
+			found = module;
+	pthread_mutex_unlock(&n->lock);
+	return found;
+}
+
+void names_limit_locations(struct names *n)
+{
+	struct module *module;
+
+	if (!is_above(n))
+		return;
+	if (atomic_load(&n->n_forgotten) == 0)
+		log_info("names take more memory than they may: those of binaries that were not "
+			 "sampled lately are looked up again when they are");
+	while (is_above(n) && (module = longest_unused(n))) {
+		module_forget_locations(module);
+		atomic_fetch_add(&n->n_forgotten, 1);
+	}
 }
 
 uint64_t names_debug_memory(const struct names *n)

@@ -77,6 +77,20 @@ void names_limit_debug(struct names *names, uint64_t memory);
 /* The memory that open debug information takes. */
 uint64_t names_debug_memory(const struct names *names);
 
+/* What is kept of addresses that were looked up, in bytes, its limits (0: any), and how often a binary's was freed. */
+struct names_kept {
+	uint64_t symbols, strings, max_symbols, max_strings, n_forgotten;
+};
+
+/*
+ * From now on frees what is kept of the addresses of binaries, first of those in which none was looked up for
+ * longest, while all of it takes more: the names alone `strings`, the rest `symbols`; 0: any. The addresses are
+ * looked up again. Each look-up begins with this, and what it finds may exceed it.
+ */
+void names_set_limits(struct names *names, uint64_t symbols, uint64_t strings);
+/* Callable from any thread. */
+struct names_kept names_kept(const struct names *names);
+
 /* Ends processes that have read nothing for so long. Not during a look-up. NULL is allowed. */
 void names_rest(struct names *names, uint64_t idle_ns);
 

@@ -8,6 +8,7 @@
 #include "cache/disk_cache.h"
 #include "symbols/failures.h"
 #include "symbols/jit_reader.h"
+#include "symbols/location_cache.h"
 #include "symbols/name_reader.h"
 #include "symbols/names.h"
 
@@ -24,8 +25,12 @@ struct names {
 	struct module *modules; /* all of its modules */
 	struct module *open;    /* with open debug information, the least recently used first */
 	size_t n_open;
-	uint64_t open_memory;    /* memory that their debug information takes */
-	struct disk_cache cache; /* for locations; counts only what is added through it */
+	uint64_t open_memory;              /* memory that their debug information takes */
+	struct disk_cache cache;           /* for locations; counts only what is added through it */
+	struct location_memory kept;       /* memory of cached locations */
+	uint64_t max_symbols, max_strings; /* its limits; 0: none */
+	uint64_t n_look_ups;               /* so far; orders modules by their last use */
+	_Atomic uint64_t n_forgotten;      /* modules whose locations were freed */
 	/* name_source_symtab.c */
 	_Atomic uint64_t symbol_memory; /* that all modules' symbols take */
 	/* jit.c */
@@ -36,5 +41,8 @@ struct names {
 	_Atomic unsigned int n_excess;     /* files that were too large */
 	_Atomic unsigned int n_excess_all; /* files for which no memory was left */
 };
+
+/* names_set_limits() */
+void names_limit_locations(struct names *names);
 
 #endif

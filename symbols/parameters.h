@@ -10,8 +10,8 @@
 #include "symbols/value_type.h"
 
 /*
- * Where values of a program are, by their names in debug information: the parameters of a function when it
- * is entered, its result when it has returned, and within it also its variables.
+ * Locates values of a program by their names in debug information: the parameters of a function at its entry, its
+ * result after it has returned, and, inside it, also its variables.
  */
 
 #define PARAMETER_PATH_SIZE 64
@@ -41,9 +41,9 @@ struct parameter {
 };
 
 /*
- * Finds parameters of the function that begins at an address of the file behind fd, or of the file of which
- * that is the debug file, or what the names mean at an address within a function, and the enumerators of
- * their types, in the same order; enumerators_done() frees the list, which starts empty, also after an error.
+ * Finds parameters of the function that begins at an address, or what the names mean at an address within a function,
+ * and the enumerators of their types, in the same order. fd: the file, or its debug file. enumerators_done() frees the
+ * list, which starts empty, also after an error.
  * Returns 0, -ENODATA if it has no debug information of that function, -ENOEXEC if it cannot be read, or
  * -ENOMEM.
  */
@@ -51,9 +51,9 @@ int parameters_find(int fd, uint64_t address, const struct parameter_wanted *wan
 		    struct parameter *ret, struct enumerators *ret_names);
 
 /*
- * Lists the parameters of a function in their order, at most ENUMERATION_MAX: their names, as those of
- * enumerators whose values are their types (enum value_type): VALUE_N_TYPES if one cannot be read by its name
- * alone. Errors as above; enumerators_done() frees the list, which starts empty.
+ * Lists the parameters of a function in order, at most ENUMERATION_MAX, as enumerators: each has the parameter's name,
+ * and as value its type (enum value_type), or VALUE_N_TYPES if it cannot be read by its name alone. Errors as above;
+ * enumerators_done() frees the list, which starts empty.
  */
 int parameters_list(int fd, uint64_t address, struct enumerators *ret);
 

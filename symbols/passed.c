@@ -189,7 +189,8 @@ static bool is_by_reference(Dwarf_Die *type)
 	Dwarf_Attribute attribute;
 	Dwarf_Word convention;
 
-	if (string_type_layout(type, &layout) && layout.type == VALUE_STD_STRING)
+	if (string_type_layout(type, &layout) &&
+	    (layout.type == VALUE_STD_STRING || layout.type == VALUE_LIBCXX_STRING))
 		return true;
 	return dwarf_formudata(dwarf_attr(type, DW_AT_calling_convention, &attribute),
 			       &convention) == 0 &&

@@ -5,22 +5,22 @@
 #include "symbols/member_path.h"
 
 /*
- * Where a parameter is when its function is entered, at the address, by the parameters in front of it and the
- * convention of calls: for code whose debug information says where it will be behind the prologue. C and
- * C++ follow the psABI (3.2.3). Rust's own convention is not fixed: known is what all versions do (compiler,
- * rustc_target::callconv). Go's debug information always tells.
+ * Finds where a parameter is at its function's entry, at `address`, by the calling convention and the parameters before
+ * it: for code whose debug information only describes locations after the prologue. C and C++ follow the psABI
+ * (3.2.3). Rust's own convention is not fixed; only what all versions do is used (compiler, rustc_target::callconv).
+ * Go needs none of this: its debug information is right at the entry.
  *
- * False: it is not known. The place has a `why`, which is not written to.
+ * False: not known. The place has a `why`, which is not written to.
  */
 bool passed_place(Dwarf_Die *function, uint64_t address, Dwarf_Die *parameter,
 		  struct typed_place *ret);
 
-/* Where the result of a function is when it has returned. Else as passed_place(). */
+/* Finds where the result of a function is after it has returned. Otherwise as passed_place(). */
 bool passed_result(Dwarf_Die *function, struct typed_place *ret);
 
 /*
- * Is it one of the registers that have arguments? Nothing keeps one across calls: what is there during the
- * whole of a function is there when it is entered.
+ * Is it an argument register? These are not preserved across calls, so what is in one during a whole function is
+ * there at its entry.
  */
 bool passed_in_register(int reg);
 

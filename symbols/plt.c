@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "elf/elf_linkage.h"
+#include "limits/limit_hits.h"
 #include "limits/limits.h"
 #include "symbols/stub_code.h"
 
@@ -48,12 +49,15 @@ static int add_stubs(void *arg, const struct elf_stubs *stubs)
 	size_t step = is_short ? 8 : code_stub_size;
 	struct plt *plt = arg;
 
-	for (uint64_t at = 0; at + step <= stubs->size && plt->n_stubs < PLT_MAX_STUBS;
-	     at += step) {
+	for (uint64_t at = 0; at + step <= stubs->size; at += step) {
 		struct stub stub = { .start = stubs->address + at, .size = step };
 
 		if (!code_find_slot(stubs->code + at, step, stub.start, &stub.slot, &stub.number))
 			continue;
+		if (plt->n_stubs == PLT_MAX_STUBS) {
+			LIMIT_HIT(PLT_MAX_STUBS);
+			break;
+		}
 		if (array_reserve(plt->stubs, plt->n_stubs, plt->stubs_size) < 0)
 			return -ENOMEM;
 		plt->stubs[plt->n_stubs++] = stub;
@@ -87,8 +91,12 @@ static int set_name(struct plt *plt, struct stub *stub, const char *name)
 {
 	int size;
 
+	if (plt->names_size > PLT_MAX_NAMES)
+		LIMIT_HIT(PLT_MAX_NAMES);
 	if (stub->name || plt->names_size > PLT_MAX_NAMES)
 		return 0;
+	if (strnlen(name, PLT_MAX_NAME + 1) > PLT_MAX_NAME)
+		LIMIT_HIT(PLT_MAX_NAME);
 	size = asprintf(&stub->name, "%.*s@plt", PLT_MAX_NAME, name);
 	if (size < 0) {
 		stub->name = NULL;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "limits/limit_hits.h"
 #include "limits/limits.h"
 
 void range_index_done(struct range_index *index)
@@ -15,8 +16,10 @@ void range_index_done(struct range_index *index)
 
 int range_index_add(struct range_index *index, uint64_t start, uint64_t end, uint32_t id)
 {
-	if (index->n_ranges == RANGE_INDEX_MAX)
+	if (index->n_ranges == RANGE_INDEX_MAX) {
+		LIMIT_HIT(RANGE_INDEX_MAX);
 		return -E2BIG;
+	}
 	if (array_reserve(index->ranges, index->n_ranges, index->ranges_size) < 0)
 		return -ENOMEM;
 	index->ranges[index->n_ranges++] = (struct range){ .start = start, .end = end, .id = id };

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * The text of source files. Binaries name them, so that the name may be any file's, and the file may
- * be on a file system that does not answer.
+ * The text of source files. Binaries choose the names, so a name may be that of any file, also on a file system that
+ * does not answer.
  */
 struct names;
 

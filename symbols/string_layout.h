@@ -7,7 +7,7 @@
 
 #include "symbols/value_type.h"
 
-/* Which words of an object say where its text is, and how long. */
+/* Which words of an object hold the pointer to its text and the length. */
 struct string_layout {
 	enum value_type type;
 	int32_t pointer, length; /* bytes behind the object's begin */
@@ -22,5 +22,7 @@ struct string_layout {
 	((struct string_layout){ .type = VALUE_STD_STRING, .pointer = 0, .length = 8 })
 #define STRING_LAYOUT_BEFORE_CXX11                                                                 \
 	((struct string_layout){ .type = VALUE_STD_STRING, .length = -24, .is_by_text = true })
+/* libc++'s std::__1::basic_string: the object itself tells where its text is (DP_TEXT_LIBCXX). */
+#define STRING_LAYOUT_LIBCXX ((struct string_layout){ .type = VALUE_LIBCXX_STRING })
 
 #endif

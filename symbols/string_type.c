@@ -11,6 +11,8 @@
 #include "symbols/member_path.h"
 
 #define WORD 8
+/* In bytes, of libc++'s strings */
+#define LIBCXX_TEXT_AT 16
 
 bool type_points_to_bytes(Dwarf_Die *type)
 {
@@ -81,10 +83,13 @@ static bool find_both(Dwarf_Die *type, struct string_layout *ret)
 	static const struct {
 		const char *pointer, *length;
 		enum value_type type;
-		int language; /* 0: names that only libstdc++ may have */
+		int language; /* 0: names that only a standard library may have */
 	} rows[] = {
 		{ "_M_dataplus._M_p", "_M_string_length", VALUE_STD_STRING, 0 },
 		{ "_M_str", "_M_len", VALUE_STD_STRING_VIEW, 0 },
+		/* and libc++, of LLVM 14 and of later ones */
+		{ "__data", "__size", VALUE_STD_STRING_VIEW, 0 },
+		{ "__data_", "__size_", VALUE_STD_STRING_VIEW, 0 },
 		{ "data_ptr", "length", VALUE_RUST_STR, DW_LANG_Rust },
 		{ "str", "len", VALUE_GO_STR, DW_LANG_Go },
 		{ "array", "len", VALUE_GO_STR, DW_LANG_Go },
@@ -166,7 +171,9 @@ static bool find_declared(Dwarf_Die *type, struct string_layout *ret)
 	if (!has_prefix(type, CHARACTERS))
 		return false;
 	n = dwarf_getscopes_die(type, &scopes);
-	if (n > 2 && is_namespace(&scopes[1], "__cxx11") && is_namespace(&scopes[2], "std"))
+	if (n > 2 && is_namespace(&scopes[1], "__1") && is_namespace(&scopes[2], "std"))
+		*ret = STRING_LAYOUT_LIBCXX;
+	else if (n > 2 && is_namespace(&scopes[1], "__cxx11") && is_namespace(&scopes[2], "std"))
 		*ret = STRING_LAYOUT_CXX11;
 	else if (n > 1 && is_namespace(&scopes[1], "std"))
 		*ret = STRING_LAYOUT_BEFORE_CXX11;
@@ -208,6 +215,26 @@ static bool find_counted(Dwarf_Die *type, struct string_layout *ret)
 	return true;
 }
 
+/*
+ * libc++'s strings: of their two layouts (<string>, _LIBCPP_ABI_ALTERNATE_STRING_LAYOUT), the usual one has the
+ * address last.
+ */
+static bool find_libcxx(Dwarf_Die *type, struct string_layout *ret)
+{
+	Dwarf_Die inner;
+	int32_t at;
+	int more;
+
+	if (!has_prefix(type, CHARACTERS))
+		return false;
+	*ret = STRING_LAYOUT_LIBCXX;
+	for (more = dwarf_child(type, &inner); more == 0; more = dwarf_siblingof(&inner, &inner))
+		if (type_is_struct(&inner) && has_prefix(&inner, "__long") &&
+		    strcmp(dwarf_diename(&inner), "__long") == 0)
+			return find_text(&inner, "__data_", &at) && at == LIBCXX_TEXT_AT;
+	return false;
+}
+
 bool string_type_layout(Dwarf_Die *type, struct string_layout *ret)
 {
 	*ret = (struct string_layout){ 0 };
@@ -215,5 +242,6 @@ bool string_type_layout(Dwarf_Die *type, struct string_layout *ret)
 		return false;
 	if (dwarf_hasattr(type, DW_AT_declaration) || has_declared_pointer(type))
 		return find_declared(type, ret);
-	return find_both(type, ret) || find_vector(type, ret) || find_counted(type, ret);
+	return find_both(type, ret) || find_vector(type, ret) || find_libcxx(type, ret) ||
+	       find_counted(type, ret);
 }

@@ -9,8 +9,8 @@
 
 /*
  * Is this type, as type_of() returns it, one whose objects have a text of bytes with its length:
- * libstdc++'s strings and views, Rust's &str, &[u8], Box<str>, String and Vec<u8>, Go's string and
- * []byte? By the names of the type and its members, whose offsets are the layout. A libstdc++ string
+ * strings and views of libstdc++ and libc++, Rust's &str, &[u8], Box<str>, String and Vec<u8>, Go's string and
+ * []byte? By the names of the type and its members, whose offsets are the layout. A string of C++
  * of which clang only declares the type, or that of its pointer, has the layout of its ABI.
  */
 bool string_type_layout(Dwarf_Die *type, struct string_layout *ret);

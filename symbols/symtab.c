@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "elf/decompressed.h"
+#include "limits/limit_hits.h"
 #include "limits/limits.h"
 #include "symbols/demangle.h"
 #include "symbols/dwfl_file.h"
@@ -109,8 +110,10 @@ static int symtab_add(struct symtab *t, const GElf_Sym *sym, const char *name, E
 	size_t length = strnlen(name, left);
 
 	/* Many symbols may have the same long name. */
-	if (left < sizeof(*t->functions) + length + 1)
+	if (left < sizeof(*t->functions) + length + 1) {
+		LIMIT_HIT(MODULE_SYMBOL_SHARE);
 		return -E2BIG;
+	}
 	t->memory += sizeof(*t->functions) + length + 1;
 	if (array_reserve(t->functions, t->n_functions, t->functions_size) < 0)
 		return -ENOMEM;

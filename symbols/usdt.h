@@ -5,15 +5,15 @@
 #include "symbols/usdt_argument.h"
 
 /*
- * The probes that a file's authors have put into it (USDT), as the notes of <sys/sdt.h> in
- * .note.stapsdt tell. A probe that was inlined is at several places, each with a note.
+ * The static probes of a file (USDT), according to the notes of <sys/sdt.h> in .note.stapsdt. An inlined probe has
+ * several locations, each with a note.
  */
 
 #define USDT_NAME_SIZE 128
 
 struct usdt_place {
 	uint64_t offset;    /* of the instruction, in the file */
-	uint64_t semaphore; /* of the counter of who watches the probe, in the file; 0: none */
+	uint64_t semaphore; /* offset in the file of the counter of its watchers; 0: none */
 	char provider[USDT_NAME_SIZE], name[USDT_NAME_SIZE]; /* longer ones are cut */
 	uint32_t n_arguments, zero;
 	struct usdt_argument arguments[USDT_MAX_ARGUMENTS];

@@ -30,7 +30,7 @@ size_t usdt_arguments_parse(const char *list, struct usdt_argument ret[USDT_MAX_
 /* The register with a name of the assembler, of `length` bytes. -1: none for integers. */
 int usdt_register(const char *name, size_t length);
 
-/* May the value be one that this program has made: is nothing in it out of its range? */
+/* Could this program have made it: is everything in range? */
 bool usdt_argument_is_sound(const struct usdt_argument *argument);
 
 #endif

@@ -33,6 +33,7 @@
 	X(BYTES, "bytes", 8, TEXT)                                                                 \
 	X(STD_STRING, "std::string", 8, TEXT)                                                      \
 	X(STD_STRING_VIEW, "std::string_view", 8, TEXT)                                            \
+	X(LIBCXX_STRING, "std::__1::string", 8, TEXT)                                              \
 	X(RUST_STR, "rust_str", 8, TEXT)                                                           \
 	X(GO_STR, "gostr", 8, TEXT)
 

@@ -27,15 +27,15 @@ int image_for_each_row(const struct image *image, int (*fn)(const struct image_r
 /* Converts the slots of a dp_rule.saves without DP_SAVES_APART. */
 void saves_from_slots(uint32_t slots, struct dp_saves *ret);
 
-/* The architecture's name for it; never NULL. */
+/* The name of one of enum dp_register or enum dp_value_register; "?" for others. */
 const char *register_name(unsigned int reg);
 
 /*
  * Prints a row as one line: `START END CFA ra=RULE fp=RULE`, numbers in hex without 0x. CFA is
- * `REG+N`, `*(REG-K)+M`, `plt(T)`, `exp(OPS)` or `none`; RULE is `c-K` (saved at CFA-K), `s` (same
- * value), `u` (undefined), a register, `*(REG+K)`, `exp(OPS)` or `unknown`. If the caller's stack
- * pointer is not the CFA, ` sp=RULE` follows. With `regs`, the other callee-saved registers follow
- * as `REG=RULE`.
+ * `REG+N`, `*(REG-K)+M`, `plt(T)`, `exp(OPS)`, `switch:exp(OPS)` (on another stack), `clone(REG+N)` (a new
+ * thread's root) or `none`; RULE is `c-K` (saved at CFA-K), `s` (same value), `u` (undefined), a register,
+ * `*(REG+K)`, `exp(OPS)` or `unknown`. If the caller's stack pointer is not the CFA, ` sp=RULE` follows. With
+ * `regs`, the other callee-saved registers follow as `REG=RULE`.
  *
  * OPS are operators in order of execution, separated by commas, named as in DWARF except for
  * `REG+K` (push that), `N` (push the number), `+N` (add it) and `cfa` (push the CFA), with which a
@@ -45,7 +45,10 @@ void image_row_print(const struct image_row *row, int regs, FILE *to);
 
 /* How the program stores its labels, or "none". */
 const char *image_labels_word(const struct image *image);
-/* Prints where they are, as OPS. Only for an image with labels. */
+/*
+ * Prints where they are: as OPS, or for those in a variable, `offset`, `slot`, `module` or `descriptor` and its
+ * address. Without labels, prints nothing.
+ */
 void image_labels_print(const struct image *image, FILE *to);
 
 #endif

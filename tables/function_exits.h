@@ -2,17 +2,19 @@
 #ifndef DP_TABLES_FUNCTION_EXITS_H
 #define DP_TABLES_FUNCTION_EXITS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /*
- * An instruction at which a call of a function may end, whose frame is its return address alone by then: a
- * return, or an unconditional jump to a place outside of its code. Jumps through registers are not known to
- * leave it, and conditional ones are not known to be taken: these are left out.
+ * An instruction at which a call of a function may end, when only the return address is left of its frame: a
+ * return, or a jump out of its code. Jumps through registers, which may stay inside, are left out.
  */
 struct function_exit {
 	uint64_t at;
 	uint64_t to; /* of a jump; 0: a return, or a jump through memory with a fixed address */
+	bool returns;
+	bool may_stay; /* a conditional jump, whose frame may also be larger */
 };
 
 /*

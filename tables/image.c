@@ -17,7 +17,7 @@
 /* Size of a program's start-up code at its entry point: glibc's has 61 bytes. */
 #define ENTRY_SIZE 64
 
-enum { SOURCE_FIRST, SOURCE_BESIDE, SOURCE_GO, N_SOURCES };
+enum { SOURCE_FIRST, SOURCE_FALLBACK, SOURCE_GO, N_SOURCES };
 
 /* Rows arrive in ascending order and are passed on to the packer. */
 struct builder {
@@ -190,7 +190,7 @@ static int builder_add_go(struct builder *b, const struct source *s, const struc
 {
 	struct pclntab_function f;
 	struct pclntab_values values;
-	int number, err = pclntab_function(s->go, fde->ops, &f);
+	int number, err = pclntab_function(s->go, fde->go_function, &f);
 
 	if (err < 0)
 		return packer_add(&b->packer, from, DP_RULE_NONE);
@@ -223,22 +223,11 @@ static int builder_add_from(struct builder *b, const struct source *s, const str
 	return err;
 }
 
-/* The rule of a system call that returns 0 to a new thread, which has no caller. */
-static struct dp_rule clone_rule(int32_t cfa_offset)
-{
-	return (struct dp_rule){
-		.cfa = DP_CFA_CLONE,
-		.cfa_reg = DP_REG_RESULT,
-		.cfa_offset = cfa_offset,
-		.ra = DP_CALL_RA,
-	};
-}
-
 /* Equal rules get one number, as if an FDE had them. */
 static int builder_number_known(struct builder *b, const struct known_row *known)
 {
 	struct dp_rule signal = rule_signal(known->cfa_offset);
-	struct dp_rule clone = clone_rule(known->cfa_offset);
+	struct dp_rule clone = rule_clone(known->cfa_offset);
 	struct rule_word word = { 0 };
 	struct cfi_row row = { 0 };
 
@@ -284,13 +273,13 @@ static int builder_add_known(struct builder *b, const struct known_code *code, u
 }
 
 /* The first range that ends behind an address. Addresses must be ascending. */
-static const struct code_range *find_range(struct builder *b, const struct image_extent *extent,
+static const struct code_range *find_range(struct builder *b, const struct image_input *input,
 					   uint64_t address)
 {
-	while (b->range < extent->n_ranges &&
-	       extent->ranges[b->range].address + extent->ranges[b->range].size <= address)
+	while (b->range < input->n_ranges &&
+	       input->ranges[b->range].address + input->ranges[b->range].size <= address)
 		b->range++;
-	return b->range < extent->n_ranges ? &extent->ranges[b->range] : NULL;
+	return b->range < input->n_ranges ? &input->ranges[b->range] : NULL;
 }
 
 /* Adds the rows of an FDE, except where Go functions have their own rules. */
@@ -323,12 +312,12 @@ static int builder_add_fde(struct builder *b, const struct source *s, const stru
 }
 
 /* The first known code between two addresses, which must be ascending. */
-static bool find_known(struct builder *b, const struct image_extent *extent, uint64_t start,
+static bool find_known(struct builder *b, const struct image_input *input, uint64_t start,
 		       uint64_t end, struct known_code *ret)
 {
-	const struct code_range *r = find_range(b, extent, start);
+	const struct code_range *r = find_range(b, input, start);
 
-	for (; r && r < extent->ranges + extent->n_ranges && r->address < end; r++) {
+	for (; r && r < input->ranges + input->n_ranges && r->address < end; r++) {
 		uint64_t from = start > r->address ? start : r->address;
 		uint64_t to = end < r->address + r->size ? end : r->address + r->size;
 
@@ -340,11 +329,11 @@ static bool find_known(struct builder *b, const struct image_extent *extent, uin
 
 /* Padding, or code without unwind information: a neighbour's rule must not apply. */
 static int builder_add_unknown(struct builder *b, uint64_t start, uint64_t end,
-			       const struct image_extent *extent)
+			       const struct image_input *input)
 {
 	struct known_code code;
 
-	while (find_known(b, extent, start, end, &code)) {
+	while (find_known(b, input, start, end, &code)) {
 		int err = builder_add_known(b, &code, &start);
 
 		if (err < 0)
@@ -354,10 +343,10 @@ static int builder_add_unknown(struct builder *b, uint64_t start, uint64_t end,
 }
 
 /* True if it is only padding, as nearly all gaps are. */
-static bool is_padding(struct builder *b, const struct image_extent *extent, uint64_t start,
+static bool is_padding(struct builder *b, const struct image_input *input, uint64_t start,
 		       uint64_t end)
 {
-	const struct code_range *range = find_range(b, extent, start);
+	const struct code_range *range = find_range(b, input, start);
 
 	return range && start >= range->address && end <= range->address + range->size &&
 	       known_code_is_none(range, start, end);
@@ -368,22 +357,17 @@ static bool is_padding(struct builder *b, const struct image_extent *extent, uin
  * linker's entry has none, nor has musl's.
  */
 static int builder_add_empty_gap(struct builder *b, uint64_t start, uint64_t end,
-				 const struct image_extent *extent)
+				 const struct image_input *input)
 {
-	static const struct dp_rule root = {
-		.cfa = DP_CFA_REGISTER,
-		.cfa_reg = DP_REG_SP,
-		.cfa_offset = DP_CALL_SIZE,
-		.ra = { .kind = DP_WHERE_UNDEFINED },
-	};
-	uint64_t entry = extent->entry;
+	const struct dp_rule root = rule_root();
+	uint64_t entry = input->entry;
 	bool has_entry = entry != 0 && entry >= start && entry < end;
 	int number, err = 0;
 
-	if (!has_entry && is_padding(b, extent, start, end))
+	if (!has_entry && is_padding(b, input, start, end))
 		return packer_add(&b->packer, start, DP_RULE_NONE);
 	if (!has_entry || entry > start)
-		err = builder_add_unknown(b, start, has_entry ? entry : end, extent);
+		err = builder_add_unknown(b, start, has_entry ? entry : end, input);
 	if (err < 0 || !has_entry)
 		return err;
 	number = rule_set_add(&b->packer.rules, &root, NULL, NULL);
@@ -393,26 +377,26 @@ static int builder_add_empty_gap(struct builder *b, uint64_t start, uint64_t end
 		return number;
 	err = packer_add(&b->packer, entry, (uint16_t)number);
 	if (err == 0 && end - entry > ENTRY_SIZE)
-		err = builder_add_unknown(b, entry + ENTRY_SIZE, end, extent);
+		err = builder_add_unknown(b, entry + ENTRY_SIZE, end, input);
 	return err;
 }
 
-static int builder_add_beside(struct builder *b, size_t source, uint64_t start, uint64_t end,
-			      const struct image_extent *extent);
+static int builder_add_fallback(struct builder *b, size_t source, uint64_t start, uint64_t end,
+				const struct image_input *input);
 
 /* Fills a gap of the sources before this one. Most files have only one source. */
 static inline int builder_add_gap(struct builder *b, size_t source, uint64_t start, uint64_t end,
-				  const struct image_extent *extent)
+				  const struct image_input *input)
 {
 	while (source < N_SOURCES && b->sources[source].next == b->sources[source].index.n_fdes)
 		source++;
-	return source == N_SOURCES ? builder_add_empty_gap(b, start, end, extent) :
-				     builder_add_beside(b, source, start, end, extent);
+	return source == N_SOURCES ? builder_add_empty_gap(b, start, end, input) :
+				     builder_add_fallback(b, source, start, end, input);
 }
 
 /* Adds the FDEs of a source in a gap of the sources before it. */
-static int builder_add_beside(struct builder *b, size_t source, uint64_t start, uint64_t end,
-			      const struct image_extent *extent)
+static int builder_add_fallback(struct builder *b, size_t source, uint64_t start, uint64_t end,
+				const struct image_input *input)
 {
 	struct source *s = &b->sources[source];
 	struct cfi_fde fde;
@@ -422,21 +406,21 @@ static int builder_add_beside(struct builder *b, size_t source, uint64_t start, 
 		if (!source_fde(s, s->next, start, end, &fde))
 			continue;
 		if (start < fde.start)
-			err = builder_add_gap(b, source + 1, start, fde.start, extent);
+			err = builder_add_gap(b, source + 1, start, fde.start, input);
 		if (err == 0)
 			err = builder_add_fde(b, s, &fde);
 		if (err < 0)
 			return err;
 		start = fde.end;
 	}
-	return start < end ? builder_add_gap(b, source + 1, start, end, extent) : 0;
+	return start < end ? builder_add_gap(b, source + 1, start, end, input) : 0;
 }
 
 /*
  * The image starts with the first FDE, or with known code before it. Without an FDE, first_fde is
- * the extent's end, and there must be known code.
+ * the end of the code, and there must be known code.
  */
-static int builder_start(struct builder *b, const struct image_extent *extent, uint64_t first_fde,
+static int builder_start(struct builder *b, const struct image_input *input, uint64_t first_fde,
 			 uint64_t *ret)
 {
 	struct known_code code;
@@ -449,30 +433,30 @@ static int builder_start(struct builder *b, const struct image_extent *extent, u
 		uint64_t first = *ret;
 
 		for (size_t i = 0; i < s->index.n_fdes && *ret == first; i++)
-			if (source_fde(s, i, extent->start, first, &fde))
+			if (source_fde(s, i, input->start, first, &fde))
 				*ret = fde.start;
 	}
-	if (find_known(b, extent, extent->start, *ret, &code))
+	if (find_known(b, input, input->start, *ret, &code))
 		*ret = code.rows[0].start;
-	else if (*ret == extent->end)
+	else if (*ret == input->end)
 		return -ENODATA;
-	if (extent->entry != 0 && extent->entry >= extent->start && extent->entry < *ret)
-		*ret = extent->entry;
+	if (input->entry != 0 && input->entry >= input->start && input->entry < *ret)
+		*ret = input->entry;
 	err = packer_init(&b->packer, *ret);
-	if (err == 0 && extent->go.size > 0)
-		err = go_rules_init(&b->go, &extent->go, extent->go_minor, extent->ranges,
-				    extent->n_ranges, &b->packer.rules);
+	if (err == 0 && input->go.size > 0)
+		err = go_rules_init(&b->go, &input->go, input->go_minor, input->ranges,
+				    input->n_ranges, &b->packer.rules);
 	b->packer.labels = b->go.labels;
 	b->packer.labels_form = b->go.labels_form;
-	b->packer.other_labels = extent->other_labels;
+	b->packer.other_labels = input->other_labels;
 	if (b->packer.labels_form == DP_LABELS_NONE) {
-		b->packer.labels_form = extent->labels_form;
-		b->packer.variable = extent->variable;
-	} else if (extent->labels_form != DP_LABELS_NONE) {
-		b->packer.other_labels |= 1U << extent->labels_form;
+		b->packer.labels_form = input->labels_form;
+		b->packer.variable = input->variable;
+	} else if (input->labels_form != DP_LABELS_NONE) {
+		b->packer.other_labels |= 1U << input->labels_form;
 	}
-	b->packer.runtime = extent->runtime;
-	b->packer.runtime_kind = extent->runtime_kind;
+	b->packer.runtime = input->runtime;
+	b->packer.runtime_kind = input->runtime_kind;
 	/* Without rule numbers of their own, such functions keep their FDEs' rules. */
 	return err == -ENOSPC ? 0 : err;
 }
@@ -480,7 +464,7 @@ static int builder_start(struct builder *b, const struct image_extent *extent, u
 /* Number of FDEs to prefetch. */
 #define AHEAD 6
 
-static void fetch_ahead(const struct builder *b, const struct image_extent *extent)
+static void fetch_ahead(const struct builder *b, const struct image_input *input)
 {
 	const struct source *s = &b->sources[SOURCE_FIRST];
 	const struct code_range *range;
@@ -490,9 +474,9 @@ static void fetch_ahead(const struct builder *b, const struct image_extent *exte
 		return;
 	fde = &s->index.fdes[s->next + AHEAD];
 	__builtin_prefetch(s->section->data + fde->ops);
-	if (b->range == extent->n_ranges)
+	if (b->range == input->n_ranges)
 		return;
-	range = &extent->ranges[b->range];
+	range = &input->ranges[b->range];
 	if (fde->end >= range->address && fde->end - range->address < range->size)
 		__builtin_prefetch(range->bytes + (fde->end - range->address));
 }
@@ -501,7 +485,7 @@ static void fetch_ahead(const struct builder *b, const struct image_extent *exte
  * Where FDEs overlap, the one that starts last applies, and nothing applies behind its end: that is
  * what libgcc's search in .eh_frame_hdr finds.
  */
-static int builder_add_sections(struct builder *b, const struct image_extent *extent)
+static int builder_add_sections(struct builder *b, const struct image_input *input)
 {
 	struct source *first = &b->sources[SOURCE_FIRST];
 	uint64_t done = 0; /* end of the last row */
@@ -510,14 +494,14 @@ static int builder_add_sections(struct builder *b, const struct image_extent *ex
 	int err = 0;
 
 	for (; first->next < first->index.n_fdes; first->next++) {
-		fetch_ahead(b, extent);
-		if (!source_fde(first, first->next, extent->start, extent->end, &fde))
+		fetch_ahead(b, input);
+		if (!source_fde(first, first->next, input->start, input->end, &fde))
 			continue;
 		if (!started)
-			err = builder_start(b, extent, fde.start, &done);
+			err = builder_start(b, input, fde.start, &done);
 		started = true;
 		if (err == 0 && done < fde.start)
-			err = builder_add_gap(b, SOURCE_FIRST + 1, done, fde.start, extent);
+			err = builder_add_gap(b, SOURCE_FIRST + 1, done, fde.start, input);
 		if (err == 0)
 			err = builder_add_fde(b, first, &fde);
 		if (err < 0)
@@ -525,23 +509,23 @@ static int builder_add_sections(struct builder *b, const struct image_extent *ex
 		done = fde.end;
 	}
 	if (!started)
-		err = builder_start(b, extent, extent->end, &done);
-	return err < 0 ? err : builder_add_gap(b, SOURCE_FIRST + 1, done, extent->end, extent);
+		err = builder_start(b, input, input->end, &done);
+	return err < 0 ? err : builder_add_gap(b, SOURCE_FIRST + 1, done, input->end, input);
 }
 
 static int builder_init(struct builder *b, const struct cfi_section *section,
-			const struct image_extent *extent)
+			const struct image_input *input)
 {
 	int err = source_init(&b->sources[SOURCE_FIRST], section);
 
 	if (err == 0)
-		err = source_init(&b->sources[SOURCE_BESIDE], &extent->beside);
-	if (err < 0 || extent->go.size == 0)
+		err = source_init(&b->sources[SOURCE_FALLBACK], &input->fallback);
+	if (err < 0 || input->go.size == 0)
 		return err;
-	return source_init_go(&b->sources[SOURCE_GO], &extent->go);
+	return source_init_go(&b->sources[SOURCE_GO], &input->go);
 }
 
-int image_build(const struct cfi_section *section, const struct image_extent *extent,
+int image_build(const struct cfi_section *section, const struct image_input *input,
 		struct image *ret)
 {
 	_cleanup_(builder_freep) struct builder *b = calloc(1, sizeof(*b));
@@ -551,12 +535,12 @@ int image_build(const struct cfi_section *section, const struct image_extent *ex
 
 	if (!b)
 		return -ENOMEM;
-	err = builder_init(b, section, extent);
+	err = builder_init(b, section, input);
 	if (err == 0)
-		err = builder_add_sections(b, extent);
+		err = builder_add_sections(b, input);
 	/* The entry's rule may be the last one: it ends here. */
 	if (err == 0)
-		err = packer_add(&b->packer, extent->end, DP_RULE_NONE);
+		err = packer_add(&b->packer, input->end, DP_RULE_NONE);
 	for (size_t i = 0; i < N_SOURCES; i++)
 		b->stats.n_bad_records += b->sources[i].index.n_refusals;
 	cfi_index_done(&b->sources[SOURCE_FIRST].index); /* frees memory that the image needs now */

@@ -47,7 +47,7 @@ struct image {
 };
 
 /* What else is known of a file's code. */
-struct image_extent {
+struct image_input {
 	uint64_t start, end; /* addresses that may have code; FDEs outside are ignored */
 	uint64_t entry;      /* entry point, 0: none */
 	/* The available bytes of the code, by address; owned by the caller */
@@ -57,7 +57,7 @@ struct image_extent {
 	 * Another section, for addresses without an FDE in the first; owned by the caller. Size 0:
 	 * none
 	 */
-	struct cfi_section beside;
+	struct cfi_section fallback;
 	/*
 	 * Go's own table: for addresses without an FDE, and for functions with wrong FDEs. Size 0:
 	 * none
@@ -80,7 +80,7 @@ struct image_extent {
  * file whose code spans 4 GiB or more or whose section is too large for cfi_index_init(), or
  * -ENODATA if there is neither an FDE nor known code. image_done() frees *ret.
  */
-int image_build(const struct cfi_section *section, const struct image_extent *extent,
+int image_build(const struct cfi_section *section, const struct image_input *input,
 		struct image *ret);
 void image_done(struct image *image);
 

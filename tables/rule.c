@@ -228,6 +228,26 @@ struct dp_rule rule_signal(int32_t sigcontext)
 	};
 }
 
+struct dp_rule rule_root(void)
+{
+	return (struct dp_rule){
+		.cfa = DP_CFA_REGISTER,
+		.cfa_reg = DP_REG_SP,
+		.cfa_offset = DP_CALL_SIZE,
+		.ra = { .kind = DP_WHERE_UNDEFINED },
+	};
+}
+
+struct dp_rule rule_clone(int32_t cfa_offset)
+{
+	return (struct dp_rule){
+		.cfa = DP_CFA_CLONE,
+		.cfa_reg = DP_REG_RESULT,
+		.cfa_offset = cfa_offset,
+		.ra = DP_CALL_RA,
+	};
+}
+
 /*
  * The trampoline to which signal handlers return describes each register by an expression for where
  * the kernel has saved it (glibc's __restore_rt).

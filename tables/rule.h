@@ -68,6 +68,12 @@ extern const uint8_t rule_sigcontext_word[DP_N_REGISTERS];
  */
 struct dp_rule rule_signal(int32_t sigcontext);
 
+/* That of code without a caller. */
+struct dp_rule rule_root(void);
+
+/* That of a system call which returns 0 to a new thread, which has no caller: the CFA is sp + cfa_offset. */
+struct dp_rule rule_clone(int32_t cfa_offset);
+
 /*
  * True if the row belongs to a function that lands in an exception handler: it replaces its return
  * address by the handler's and returns. That is __builtin_eh_return(), for which gcc saves the two

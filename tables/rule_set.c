@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "limits/limits.h"
 
 /* Running out of memory is an error, not the end of the program. */
 #define HASH_NONFATAL_OOM 1
@@ -40,11 +41,6 @@ struct program_entry {
 	struct rule_program program;
 };
 
-/* Everything in front of an image's pages is in one segment. */
-#define MAX_FULL 16384
-#define MAX_SAVES 8192
-#define MAX_PROGRAM_CELLS 32768
-
 int rule_set_add_word(struct rule_set *set, uint64_t word)
 {
 	struct word_entry *e;
@@ -78,7 +74,7 @@ static int add_full(struct rule_set *set, const struct dp_rule *rule)
 	HASH_FIND(hh, set->full, rule, sizeof(*rule), e);
 	if (e)
 		return (int)e->number;
-	if (set->n_full >= MAX_FULL)
+	if (set->n_full >= RULE_MAX_FULL)
 		return -ENOSPC;
 	e = calloc(1, sizeof(*e));
 	if (!e)
@@ -101,7 +97,7 @@ static int add_saves(struct rule_set *set, const struct dp_saves *saves)
 	HASH_FIND(hh, set->saves, saves, sizeof(*saves), e);
 	if (e)
 		return (int)e->number;
-	if (set->n_saves >= MAX_SAVES)
+	if (set->n_saves >= RULE_MAX_SAVES)
 		return -ENOSPC;
 	e = calloc(1, sizeof(*e));
 	if (!e)
@@ -125,7 +121,7 @@ int rule_set_add_program(struct rule_set *set, const struct rule_program *progra
 	HASH_FIND(hh, set->programs, program, size, e);
 	if (e)
 		return (int)e->at;
-	if (set->program_cells + size / DP_CELL_SIZE > MAX_PROGRAM_CELLS)
+	if (set->program_cells + size / DP_CELL_SIZE > RULE_MAX_PROGRAM_CELLS)
 		return -ENOSPC;
 	e = calloc(1, sizeof(*e));
 	if (!e)

@@ -40,12 +40,15 @@ int rule_set_add(struct rule_set *set, const struct dp_rule *rule, const struct 
 		 const struct rule_programs *programs);
 
 /*
+ * Returns the number of the rule with this word, and adds it if it is new. A word of DP_FORM_FULL must come
+ * from this set. -ENOMEM or -ENOSPC.
+ */
+int rule_set_add_word(struct rule_set *set, uint64_t word);
+
+/*
  * Returns the offset in cells of a program in the set, and adds it if it is new. Errors as above.
  */
 int rule_set_add_program(struct rule_set *set, const struct rule_program *program);
-
-/* The same for a rule that a word expresses (not DP_FORM_FULL). */
-int rule_set_add_word(struct rule_set *set, uint64_t word);
 
 /* Writes all rules stored in full, all saves by number, and all programs. */
 void rule_set_copy(const struct rule_set *set, struct dp_rule *to_full, struct dp_saves *to_saves,

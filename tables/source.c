@@ -38,8 +38,9 @@ int source_init_go(struct source *s, const struct pclntab *go)
 			continue;
 		if (array_reserve(index->fdes, index->n_fdes, index->fdes_size) < 0)
 			return -ENOMEM;
-		index->fdes[index->n_fdes++] =
-			(struct cfi_fde){ .start = f.start, .end = f.next, .ops = (uint32_t)i };
+		index->fdes[index->n_fdes++] = (struct cfi_fde){ .start = f.start,
+								 .end = f.next,
+								 .go_function = (uint32_t)i };
 	}
 	return 0;
 }
@@ -61,7 +62,7 @@ bool source_fde(const struct source *s, size_t i, uint64_t start, uint64_t end, 
 
 	*ret = s->index.fdes[i];
 	/* The bytes up to the next Go function are padding. */
-	if (s->go && pclntab_function(s->go, ret->ops, &f) == 0)
+	if (s->go && pclntab_function(s->go, ret->go_function, &f) == 0)
 		ret->end = pclntab_function_end(s->go, &f);
 	if (!is_inside(ret, start, end))
 		return false;

@@ -33,7 +33,7 @@ struct source {
  * source_done().
  */
 int source_init(struct source *s, const struct cfi_section *section);
-/* Go's functions as FDEs; the instructions of each are its number in the table. */
+/* Go's functions as FDEs, which have their number in the table (cfi_fde.go_function). */
 int source_init_go(struct source *s, const struct pclntab *go);
 void source_done(struct source *s);
 

@@ -45,6 +45,12 @@ void uncount(size_t way, size_t size)
 }
 
 volatile size_t failures;
+
+/* Of memory from by_new(). */
+bool is_array(size_t size)
+{
+	return size % 128 == 0;
+}
 } // namespace
 
 /* What follows the call keeps it from being a tail call. */
@@ -100,7 +106,7 @@ NOINLINE void *by_memalign(size_t size)
 
 NOINLINE void *by_new(size_t size)
 {
-	void *p = ::operator new(size);
+	void *p = is_array(size) ? ::operator new[](size) : ::operator new(size);
 
 	failures = failures + !p;
 	return p;
@@ -124,6 +130,9 @@ NOINLINE void fail(void *held)
 	if (malloc(too_much) || calloc(too_much, 2) || realloc(held, too_much) ||
 	    posix_memalign(&p, wrong, 64) == 0)
 		abort();
+	/* Built as C, mimalloc aborts instead. */
+	if (getenv("NEVER_THROW"))
+		return;
 	try {
 		p = ::operator new(too_much);
 		abort();
@@ -140,12 +149,14 @@ const maker makers[] = { by_malloc,         by_calloc,   by_realloc, by_aligned_
 constexpr size_t N_MAKERS = sizeof(makers) / sizeof(*makers);
 constexpr size_t GROWN = N_MAKERS;
 
-void give_back(size_t way, void *p)
+void give_back(size_t way, void *p, size_t size)
 {
-	if (way == N_MAKERS - 1)
-		::operator delete(p);
-	else
+	if (way != N_MAKERS - 1)
 		free(p);
+	else if (is_array(size))
+		::operator delete[](p, size);
+	else
+		::operator delete(p);
 }
 
 struct piece {
@@ -164,7 +175,7 @@ void take_over(size_t thread)
 
 	if (!given)
 		return;
-	give_back(given->way, given->p);
+	give_back(given->way, given->p, given->size);
 	uncount(given->way, given->size);
 	::operator delete(given);
 	uncount(N_MAKERS - 1, sizeof(piece));
@@ -218,7 +229,7 @@ void *run(void *arg)
 			take_over(thread);
 			continue;
 		}
-		give_back(one.way, one.p);
+		give_back(one.way, one.p, one.size);
 		uncount(one.way, one.size);
 	}
 	n_ended++;

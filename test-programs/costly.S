@@ -5,6 +5,9 @@
  *
  *	-DREGISTERS	7 times 0 * rbx, which no frame saves: all frames below are searched for it
  *	-DREADS		5 words of other pages of the stack, and-ed with 0
+ *
+ * -DLATE=N: the walk does not end at main(), but after N frames, at no code, so that a sample takes
+ * along a copy of the stack, of a megabyte.
  */
 	.text
 	.type work, @function
@@ -38,9 +41,20 @@ work:
 main:
 	.cfi_startproc
 	.cfi_undefined rip
+#ifdef LATE
+	mov $0x110, %ecx
+1:	sub $0x1000, %rsp
+	orq $0, (%rsp)
+	dec %ecx
+	jnz 1b
+	mov $LATE, %edi
+	push $0x1234
+	jmp work
+#else
 	sub $0x4000, %rsp /* for the last ones to read */
 	mov $2040, %edi
 	call work
+#endif
 	.cfi_endproc
 	.size main, . - main
 	.section .note.GNU-stack, "", @progbits

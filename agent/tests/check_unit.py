@@ -41,6 +41,15 @@ class Unit(unittest.TestCase):
         result = run("systemd-analyze", "verify", "--man=no", path)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
 
+    def test_the_manager_knows_how_it_is(self):
+        """And it is nobody but its user, with what it needs."""
+        with open(UNIT) as file:
+            settings = dict(line.split("=", 1) for line in file.read().splitlines() if "=" in line)
+        self.assertEqual((settings["Type"], settings["User"], settings["NoNewPrivileges"]), ("notify", "dwarfprof", "yes"))
+        self.assertGreater(int(settings["WatchdogSec"]), 20)  # so long may nothing be read
+        self.assertEqual(settings["AmbientCapabilities"], settings["CapabilityBoundingSet"])
+        self.assertEqual(len(settings["AmbientCapabilities"].split()), 6)
+
     def test_it_is_started_again(self):
         """However often it fails, in peace; but not by a configuration that is wrong."""
         with open(UNIT) as file:

@@ -47,6 +47,22 @@ static struct figures of_backends(void)
 	};
 }
 
+/* The kernel counts them only if it is told to. */
+Test(figures, say_how_long_programs_in_the_kernel_run)
+{
+	struct figures f = { 0 };
+
+	write_text(figures_write_page, &f);
+	cr_assert(strstr(text, "which walk stacks</th><td>not measured"));
+	f.run.usage.programs.is_counting = true;
+	write_text(figures_write_page, &f);
+	cr_assert(strstr(text, "which walk stacks</th><td>none yet<"), "%s", text);
+	f.run.usage.programs.runs = 1000;
+	f.run.usage.programs.time_ns = SECOND / 200;
+	write_text(figures_write_page, &f);
+	cr_assert(strstr(text, "which walk stacks</th><td>5.0 µs each, 0.01 s</td>"), "%s", text);
+}
+
 Test(figures, say_how_long_backends_take)
 {
 	const struct figures f = of_backends();
@@ -57,6 +73,14 @@ Test(figures, say_how_long_backends_take)
 	cr_assert(strstr(text, "\ndwarfprof_delivery_seconds_count{backend=\"first\"} 4\n"
 			       "dwarfprof_delivery_seconds_sum{backend=\"first\"} 1.500000\n"));
 	cr_assert(strstr(text, "_seconds_count{backend=\"a \\\"second\\\"\"} 0\n"));
+}
+
+Test(figures, name_backends_in_any_language)
+{
+	const struct figures f = { .n_backends = 1, .backends = { { .name = "zürich\n" } } };
+
+	write_text(figures_write_metrics, &f);
+	cr_assert(strstr(text, "_seconds_count{backend=\"zürich?\"} 0\n"));
 }
 
 Test(figures, say_why_samples_are_lost)
@@ -83,6 +107,27 @@ Test(figures, say_how_long_the_kernel_walks)
 	write_text(figures_write_metrics, &f);
 	cr_assert(strstr(text, "\ndwarfprof_walk_seconds_count 3\n"
 			       "dwarfprof_walk_seconds_sum 0.250000\n"));
+}
+
+Test(figures, say_what_names_take)
+{
+	const struct figures f = { .run.kept = { .symbols = 3 << 20,
+						 .strings = 5 << 19,
+						 .max_symbols = 4 << 20,
+						 .max_strings = 8 << 20,
+						 .n_forgotten = 7 } };
+
+	write_text(figures_write_metrics, &f);
+	cr_assert(strstr(text, "\ndwarfprof_symbol_memory_bytes 3145728\n"));
+	cr_assert(strstr(text, "\ndwarfprof_symbol_memory_limit_bytes 4194304\n"));
+	cr_assert(strstr(text, "\ndwarfprof_string_memory_bytes 2621440\n"));
+	cr_assert(strstr(text, "\ndwarfprof_string_memory_limit_bytes 8388608\n"));
+	cr_assert(strstr(text, "\ndwarfprof_symbols_freed_total 7\n"));
+	write_text(figures_write_page, &f);
+	cr_assert(strstr(text, "<th>symbols</th><td>3.0 MiB</td></tr>\n"
+			       "<tr><th>their names</th><td>2.5 MiB</td></tr>\n"
+			       "<tr><th>binaries of which these were freed for lack of room</th>"
+			       "<td>7</td>"));
 }
 
 Test(figures, say_that_the_rate_is_lower)

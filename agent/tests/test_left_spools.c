@@ -56,8 +56,8 @@ static struct spool *fill(const char *name, unsigned int n, time_t age)
 		struct timespec times[2];
 		char path[192];
 
-		cr_assert_eq(spool_add(spool, data, sizeof(data)), 0);
-		snprintf(path, sizeof(path), "%s/%s/%020u", directory, name, i);
+		cr_assert_eq(spool_add(spool, data, sizeof(data), 1), 0);
+		snprintf(path, sizeof(path), "%s/%s/%020u-1", directory, name, i);
 		clock_gettime(CLOCK_REALTIME, &times[0]);
 		times[0].tv_sec -= age;
 		times[1] = times[0];

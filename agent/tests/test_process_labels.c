@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/process_labels.h"
+#include "agent/tests/made_proc.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -44,15 +45,8 @@ static void write_start(int pid, uint64_t second)
 static void write_process(int pid, const char *cgroup, const char *exe)
 {
 	char path[128];
-	FILE *file;
 
-	snprintf(path, sizeof(path), "%s/%d", proc, pid);
-	mkdir(path, 0700);
-	snprintf(path, sizeof(path), "%s/%d/cgroup", proc, pid);
-	file = fopen(path, "w");
-	cr_assert(file);
-	fprintf(file, "0::%s\n", cgroup);
-	fclose(file);
+	made_proc_put_cgroup(proc, pid, "", cgroup);
 	snprintf(path, sizeof(path), "%s/%d/exe", proc, pid);
 	cr_assert_eq(symlink(exe, path), 0);
 	write_start(pid, 0);

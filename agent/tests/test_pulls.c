@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <string.h>
 
+#include "agent/cgroup_filter.h"
 #include "agent/pulls.h"
+#include "limits/limits.h"
 #include "symbols/names.h"
 
 static void ignore(void *arg)
@@ -20,6 +23,40 @@ static const struct totals totals = { .duration_ns = 2000 };
 static struct names *names;
 static struct pulls *pulls;
 
+/* What may take long. Meanwhile the lock must be free: whoever reads the rings takes it. */
+bool __real_cgroup_filter_has(struct cgroup_filter *filter, const struct sample *sample);
+bool __wrap_cgroup_filter_has(struct cgroup_filter *filter, const struct sample *sample);
+int __real_report_finish(struct report *report, const struct totals *totals);
+int __wrap_report_finish(struct report *report, const struct totals *totals);
+struct report *__real_report_free(struct report *report);
+struct report *__wrap_report_free(struct report *report);
+
+static int n_has, n_finished, n_freed;
+static bool closes; /* while one is being completed */
+
+bool __wrap_cgroup_filter_has(struct cgroup_filter *filter, const struct sample *sample)
+{
+	(void)pulls_due(pulls);
+	n_has++;
+	return __real_cgroup_filter_has(filter, sample);
+}
+
+int __wrap_report_finish(struct report *report, const struct totals *t)
+{
+	(void)pulls_due(pulls);
+	n_finished++;
+	if (closes)
+		cr_assert_not(pulls_try_close(pulls));
+	return __real_report_finish(report, t);
+}
+
+struct report *__wrap_report_free(struct report *report)
+{
+	(void)pulls_due(pulls);
+	n_freed += report != NULL;
+	return __real_report_free(report);
+}
+
 static void begin(void)
 {
 	cr_assert_eq(names_new(&(struct names_options){ .none = true }, &names), 0);
@@ -32,7 +69,8 @@ static void end(void)
 	names_free(names);
 }
 
-TestSuite(pulls, .init = begin, .fini = end);
+/* Whoever waits for a lock of its own is caught. */
+TestSuite(pulls, .init = begin, .fini = end, .timeout = 20);
 
 static struct report *new_report(void)
 {
@@ -128,4 +166,76 @@ Test(pulls, nobody_waits_for_one)
 	}
 	pulls_close(pulls);
 	pull_free(more);
+}
+
+static const struct sample sample = {
+	.time_ns = 150, .event = DP_EVENT_CPU, .weight = 1, .pid = 1, .outcome = DP_NO_USER_STACK
+};
+
+Test(pulls, hold_up_nobody_while_they_are_filled_and_end)
+{
+	struct pull_request of_cgroup = request;
+	struct report *report = new_report();
+	struct pull *pull;
+	int n_done = 0;
+
+	strcpy(of_cgroup.cgroup, "/");
+	cr_assert_eq(pulls_ask(pulls, &of_cgroup, count, &n_done, &pull), 0);
+	pulls_plan(report, 100, 100);
+	cr_assert_eq(pulls_taken(report, report, &totals), 0);
+	cr_assert_eq(report->add(report, &sample, &totals), 0);
+	cr_assert_eq(n_has, 1);
+	pulls_plan(report, 1100, 1100);
+	cr_assert_eq(pulls_taken(report, report, &totals), 0);
+	cr_assert_eq(n_done, 1);
+	cr_assert_eq(n_finished, 1);
+	cr_assert_eq(n_freed, 1);
+	pull_free(pull);
+	pulls_report_free(report, &totals);
+}
+
+Test(pulls, hold_up_nobody_while_they_fail)
+{
+	struct report *report = new_report();
+	struct pull *pull, *other;
+	int n_done = 0, n_gone = -1;
+
+	cr_assert_eq(pulls_ask(pulls, &request, count, &n_done, &pull), 0);
+	cr_assert_eq(pulls_ask(pulls, &request, count, &n_gone, &other), 0);
+	pulls_plan(report, 100, 100);
+	cr_assert_eq(pulls_taken(report, report, &totals), 0);
+	pulls_drop(pulls, is_counted);
+	cr_assert_eq(n_gone, 0);
+	cr_assert_eq(n_freed, 1);
+	pulls_close(pulls);
+	cr_assert_eq(n_done, 1);
+	cr_assert_eq(n_freed, 2);
+	pull_free(pull);
+	pull_free(other);
+	pulls_report_free(report, &totals);
+}
+
+Test(pulls, closed_while_one_is_completed)
+{
+	struct report *report = new_report();
+	struct pull *pull, *other;
+	const char *text;
+	size_t size;
+	int n_done = 0, n_other = 0;
+
+	cr_assert_eq(pulls_ask(pulls, &request, count, &n_done, &pull), 0);
+	pulls_plan(report, 100, 100);
+	cr_assert_eq(pulls_taken(report, report, &totals), 0);
+	cr_assert_eq(pulls_ask(pulls, &request, count, &n_other, &other), 0);
+	pulls_plan(report, 1100, 1100);
+	closes = true;
+	cr_assert_eq(pulls_taken(report, report, &totals), 0);
+	cr_assert_eq(n_done, 1);
+	cr_assert_eq(pull_result(pull, &text, &size), 0);
+	cr_assert_eq(n_other, 1);
+	cr_assert_eq(pull_result(other, &text, &size), -ESHUTDOWN);
+	cr_assert(pulls_try_close(pulls));
+	pull_free(pull);
+	pull_free(other);
+	pulls_report_free(report, &totals);
 }

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "agent/rate.h"
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 
 #define SECOND UINT64_C(1000000000)
 #define SHARE 0.01

@@ -152,8 +152,8 @@ Test(relabel, what_is_wrong)
 {
 	wrong("", 0, "empty");
 	wrong("action", 0, "NAME=VALUE");
-	wrong("action=drop x=1", 12, "there is no 'x' in a rule");
-	wrong("action=kep regex=a", 7, "there is no action 'kep'");
+	wrong("action=drop x=1", 12, "unknown word 'x'; a rule has");
+	wrong("action=kep regex=a", 7, "unknown action 'kep'; there are");
 	wrong("action=drop action=keep", 12, "given twice");
 	wrong("action=drop source_labels=a", 0, "drop needs regex");
 	wrong("regex=a", 0, "replace needs target_label");

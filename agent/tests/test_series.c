@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/pyroscope_labels.h"
 #include "agent/relabel.h"
 #include "agent/series.h"
 #include "agent/series_memory.h"
 #include "deliver/deliver.h"
+#include "report/report.h"
 
 static struct series_options options;
 static struct series *series;
@@ -138,18 +140,89 @@ Test(series, sets_of_processes)
 	cr_assert(has("process.linux.cgroup", "/x"));
 }
 
-/* A process has a resource for each name that it takes, also of the same service. */
+/* A process has a resource, or a series, for each name that it takes, also of the same service. */
 Test(series, names_of_processes_are_sets)
 {
-	begin(true, 8);
-	cr_assert(find(1, "a", "service.name", "s"));
-	cr_assert(find(1, "b", "service.name", "s"));
-	cr_assert_not(find(1, "c", "service.name", "s"));
-	cr_assert(has("service.name", "s"));
+	for (int by_process = 0; by_process < 2; by_process++) {
+		begin(by_process, 8);
+		cr_assert(find(1, "a", "service.name", "s"));
+		cr_assert(find(1, "b", "service.name", "s"));
+		cr_assert_not(find(1, "c", "service.name", "s"));
+		cr_assert(has("service.name", "s"));
+		series_free(series);
+	}
+	series = NULL;
+}
+
+/* One that has a name for each of its threads takes no other service's place. */
+Test(series, names_of_threads_are_sets)
+{
+	for (int by_process = 0; by_process < 2; by_process++) {
+		struct sample sample = { .pid = 1, .comm = "a" };
+		size_t n[SERIES_N_KEPT] = { 0 };
+
+		begin(by_process, 80);
+		for (int i = 0; i < 100; i++) {
+			snprintf(sample.thread_name, sizeof(sample.thread_name), "t%d", i);
+			cr_assert_eq(series_find(series, &sample, &found), 0);
+			n[found.kept]++;
+		}
+		cr_assert_eq(n[SERIES_ALL], 20);
+		cr_assert_eq(n[SERIES_THREAD], 5);
+		cr_assert_eq(n[SERIES_COMM], 75);
+		strcpy(sample.thread_name, "t0");
+		cr_assert_eq(series_find(series, &sample, &found), 0);
+		cr_assert_eq(found.kept, SERIES_ALL);
+		series_free(series);
+	}
+	series = NULL;
+}
+
+Test(series, states_are_sets)
+{
+	struct sample sample = { .comm = "a", .event = DP_EVENT_OFF_CPU };
+
+	begin(false, 8);
+	for (int i = 0; i < 3; i++) {
+		sample.state = i == 1 ? DP_STATE_SLEEPING : DP_STATE_RUNNABLE;
+		cr_assert_eq(series_find(series, &sample, &found), 0);
+		cr_assert_eq(found.kept, SERIES_ALL);
+	}
+	sample.state = DP_STATE_DISK_SLEEP;
+	cr_assert_eq(series_find(series, &sample, &found), 0);
+	cr_assert_neq(found.kept, SERIES_ALL);
 	series_free(series);
-	begin(false, 1);
-	cr_assert(find(1, "a", "service.name", "s"));
-	cr_assert(find(1, "b", "service.name", "s"));
+	/* Of those on a CPU, it says nothing. */
+	sample.event = DP_EVENT_CPU;
+	begin(false, 4);
+	for (int i = 0; i < 5; i++) {
+		sample.state = (enum dp_state)i;
+		cr_assert_eq(series_find(series, &sample, &found), 0);
+		cr_assert_eq(found.kept, SERIES_ALL);
+	}
+}
+
+/* Or its values would be another one's. */
+Test(series, the_event_is_kept)
+{
+	static const enum series_kept expected[] = { SERIES_ALL, SERIES_THREAD, SERIES_NOTHING };
+
+	for (int by_process = 0; by_process < 2; by_process++) {
+		begin(by_process, 1);
+		for (int i = 0; i < 3; i++) {
+			struct label_list list = { 0 };
+
+			add(&list, REPORT_EVENT, "cycles");
+			if (i == 1)
+				add(&list, "route", "/");
+			find_with(1, i < 2 ? "a" : "b", &list);
+			cr_assert_eq(found.kept,
+				     by_process && i == 1 ? SERIES_NOTHING : expected[i]);
+			cr_assert(label_set_has(found.sample, REPORT_EVENT, "cycles"));
+		}
+		series_free(series);
+	}
+	series = NULL;
 }
 
 /* What a process is called tells more than its number. */
@@ -196,8 +269,8 @@ Test(series, keeps_services_of_many_names)
 	cr_assert_eq(n[SERIES_SERVICE], 70);
 }
 
-/* Names of processes and threads are no labels then. */
-Test(series, keeps_services_alone_without_processes)
+/* Without processes, a sample that loses its own labels is of the set that those without any have. */
+Test(series, keeps_names_without_processes)
 {
 	char text[16];
 
@@ -207,7 +280,55 @@ Test(series, keeps_services_alone_without_processes)
 		snprintf(text, sizeof(text), "%d", i);
 		find(1, "a", "own", text);
 	}
-	cr_assert_eq(found.kept, SERIES_SERVICE);
+	cr_assert_eq(found.kept, SERIES_THREAD);
+	cr_assert_null(found.sample);
+}
+
+Test(series, labels_are_valid_without_processes)
+{
+	struct label_list list = { 0 };
+	struct label label;
+	size_t at = 0, n = 0;
+	char key[32];
+
+	begin(false, 80);
+	find(1, "a", "http.route", "/");
+	cr_assert(label_set_has(found.sample, "http_route", "/"));
+	for (int i = 0; i < 40; i++) {
+		snprintf(key, sizeof(key), "cloud.%d", i);
+		add(&list, key, "x");
+	}
+	find_with(1, "a", &list);
+	while (label_set_next(found.profile, &at, &label))
+		n++;
+	cr_assert_eq(n, PYROSCOPE_PROFILE_LABELS);
+	cr_assert(has("service.name", "a"));
+	cr_assert(has("host.name", "h"));
+	series_free(series);
+	begin(true, 80);
+	find(1, "a", "http.route", "/");
+	cr_assert(label_set_has(found.sample, "http.route", "/"));
+}
+
+/* What the backend adds and rules make is not lost to what a program sets. */
+Test(series, labels_of_the_backend_have_room)
+{
+	const struct deliver_label labels[] = { { "rack", "7" }, { "row", "8" } };
+	struct label_list list = { 0 };
+	char key[32];
+
+	options.labels = labels;
+	options.n_labels = 2;
+	begin(false, 80);
+	for (int i = 0; i < 40; i++) {
+		snprintf(key, sizeof(key), "cloud.%d", i);
+		add(&list, key, "x");
+	}
+	add(&list, "service.name", "s");
+	find_with(1, "a", &list);
+	cr_assert(has("resource:rack", "7"));
+	cr_assert(has("resource:row", "8"));
+	cr_assert(has("service.name", "s"));
 }
 
 /* One that starts processes, or makes up labels, does not take the others' place. */
@@ -356,6 +477,33 @@ Test(series, facts_have_room)
 	cr_assert(has("service.name", "/c;1"));
 }
 
+/* However many labels a program sets, rules set theirs. */
+static void check_room_of_rules(bool by_process)
+{
+	struct label_list list = { 0 };
+	char key[32];
+
+	rule(&all, "target_label=owner replacement=ops");
+	rule(&own, "target_label=shard replacement=7");
+	begin(by_process, 10);
+	for (int i = 0; i < NAMED_LABELS_MAX; i++) {
+		snprintf(key, sizeof(key), "cloud.%d", i);
+		add(&list, key, "x");
+	}
+	find_with(1, "a", &list);
+	cr_assert(has("resource:owner", "ops"));
+	cr_assert(has("resource:shard", "7"));
+	cr_assert(has("host.name", "h"));
+	cr_assert(has("cloud.0", "x"));
+}
+
+Test(series, rules_have_room_for_their_labels)
+{
+	check_room_of_rules(false);
+	tear_down();
+	check_room_of_rules(true);
+}
+
 /* A machine that runs one container after the other, each in an interval of its own. */
 Test(series, sets_are_limited_over_time)
 {
@@ -433,7 +581,7 @@ Test(series, sources_are_limited)
 Test(series, sources_are_what_rules_tell_apart)
 {
 	rule(&all, "source_labels=service_name target_label=x");
-	cr_assert_leq(measure(1000, false, 1000), 16 << 10);
+	cr_assert_leq(measure(40, false, 600), 16 << 10);
 }
 
 Test(series, threads_that_rules_tell_apart)

@@ -2,6 +2,7 @@
 /* Which recordings are removed, and what is left where that fails or the clock is wrong. */
 #include <criterion/criterion.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdlib.h>
@@ -16,6 +17,43 @@
 
 static char path[] = "/tmp/store.XXXXXX";
 static struct store *store;
+static bool cannot_be_read; /* the directory, after its first entry */
+
+/* Which of the two it is depends on the size of off_t. */
+struct dirent *__real_readdir(DIR *dir);
+struct dirent *__wrap_readdir(DIR *dir);
+struct dirent64 *__real_readdir64(DIR *dir);
+struct dirent64 *__wrap_readdir64(DIR *dir);
+
+static bool is_short; /* of memory */
+
+void *__real_reallocarray(void *items, size_t n, size_t size);
+void *__wrap_reallocarray(void *items, size_t n, size_t size);
+
+void *__wrap_reallocarray(void *items, size_t n, size_t size)
+{
+	return is_short ? NULL : __real_reallocarray(items, n, size);
+}
+
+static bool fails(void)
+{
+	static unsigned int n_read;
+
+	if (!cannot_be_read || n_read++ == 0)
+		return false;
+	errno = EIO;
+	return true;
+}
+
+struct dirent *__wrap_readdir(DIR *dir)
+{
+	return fails() ? NULL : __real_readdir(dir);
+}
+
+struct dirent64 *__wrap_readdir64(DIR *dir)
+{
+	return fails() ? NULL : __real_readdir64(dir);
+}
 
 static int remove_one(const char *name, const struct stat *st, int flag, struct FTW *ftw)
 {
@@ -139,4 +177,25 @@ Test(store, a_time_in_the_future_is_found_at_the_start)
 	store_set_limits(store, &limits);
 	add(2, clock_real_ns());
 	cr_assert(!has(1) && has(2));
+}
+
+/* What it does not know of would neither count nor be removed. */
+Test(store, knows_all_recordings_or_is_not_opened)
+{
+	cannot_be_read = true;
+	cr_assert_eq(store_open(path, &(struct store_limits){ 0 }, &store), -EIO);
+	cr_assert_null(store);
+}
+
+Test(store, leaves_nothing_that_it_cannot_remember)
+{
+	struct store_file file;
+
+	cr_assert_eq(store_open(path, &(struct store_limits){ 0 }, &store), 0);
+	cr_assert_eq(store_begin(store, &file), 0);
+	is_short = true;
+	cr_assert_eq(store_end(store, &file, NS_PER_S), -ENOMEM);
+	is_short = false;
+	cr_assert_not(has(1));
+	cr_assert_eq(store_state(store).n, 0);
 }

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "binaries/binary.h"
+#include "binaries/binary_store.h"
 #include "elf/tests/elf_bytes.h"
 #include "limits/limits.h"
 #include "log/clock.h"

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "binaries/binary.h"
+#include "binaries/binary_store.h"
 #include "cache/stored_file.h"
 #include "elf/mapped_file.h"
 #include "limits/limits.h"

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "binaries/binary.h"
+#include "binaries/binary_store.h"
 #include "binaries/load.h"
 #include "elf/code_pages.h"
 #include "limits/limits.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "binaries/binary.h"
+#include "binaries/binary_store.h"
 #include "log/clock.h"
 #include "symbols/tests/some_names.h"
 

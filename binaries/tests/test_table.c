@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "binaries/binary.h"
+#include "kernel/pool.h"
 #include "log/clock.h"
 
 /* A pool of private segments: one for tables, one for snapshots. */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "elf/debug_search.h"
 #include "sandbox/helper.h"
 #include "sandbox/tests/helper_test.h"
 
@@ -56,6 +57,20 @@ int __wrap_parse_here(const struct parse_request *request, struct parse_result *
 	return err;
 }
 
+static bool ends, ends_at_search;
+
+int __real_debug_search(int fd, const struct debug_wanted *wanted,
+			const struct debug_reader *reader);
+int __wrap_debug_search(int fd, const struct debug_wanted *wanted,
+			const struct debug_reader *reader);
+
+int __wrap_debug_search(int fd, const struct debug_wanted *wanted,
+			const struct debug_reader *reader)
+{
+	ends = ends_at_search;
+	return __real_debug_search(fd, wanted, reader);
+}
+
 int main(int argc, char **argv)
 {
 	if (helper_is_one(argv[0]))
@@ -97,11 +112,10 @@ static void end(void)
 
 TestSuite(table_job, .init = begin, .fini = end, .timeout = 120);
 
-/* Of the file, with a debug file that does this. Returns whether that has something to say. */
-static bool run(mode_t debug)
+/* Of the file, with a debug file that does this. */
+static struct table_job *read_file(mode_t debug)
 {
 	struct table_job *j = table_job_new(TABLE_JOB_READ);
-	bool has_debug;
 
 	copy_self(debug_path, debug);
 	cr_assert_not_null(j);
@@ -109,7 +123,17 @@ static bool run(mode_t debug)
 	j->path = strdup(path);
 	j->asker = getpid();
 	j->parsers = parsers_hold(parsers);
+	j->job.ends = &ends;
 	table_job_run(j);
+	return j;
+}
+
+/* Returns whether the debug file has something to say. */
+static bool run(mode_t debug)
+{
+	struct table_job *j = read_file(debug);
+	bool has_debug;
+
 	cr_assert_eq(j->err, 0, "%d", j->err);
 	cr_assert_gt(j->facts.n_segments, 0);
 	j->step = TABLE_JOB_MAKE;
@@ -135,4 +159,25 @@ Test(table_job, does_without_a_debug_file_that_is_bad)
 Test(table_job, does_without_a_debug_file_that_has_no_table)
 {
 	cr_assert(!run(LATER_DEADLY));
+}
+
+Test(table_job, is_given_up_by_who_ends)
+{
+	struct table_job *j;
+
+	ends = true;
+	j = read_file(GOOD);
+	cr_assert_eq(j->err, -ECANCELED);
+	table_job_free(j);
+}
+
+/* It is not taken for one without a debug file. */
+Test(table_job, is_given_up_while_a_debug_file_is_looked_for)
+{
+	struct table_job *j;
+
+	ends_at_search = true;
+	j = read_file(GOOD);
+	cr_assert_eq(j->err, -ECANCELED, "%d", j->err);
+	table_job_free(j);
 }

@@ -71,11 +71,17 @@ static void end(void)
 
 TestSuite(workers, .init = begin, .fini = end, .timeout = 60);
 
+static struct job *look_and_take(void)
+{
+	workers_look(workers);
+	return workers_take(workers);
+}
+
 static struct counted *take(void)
 {
 	struct job *job;
 
-	while (!(job = workers_take(workers)))
+	while (!(job = look_and_take()))
 		workers_wait(workers, 1000);
 	return (struct counted *)job;
 }
@@ -99,7 +105,7 @@ Test(workers, begin_in_the_order_of_adding)
 		cr_assert(c == &jobs[i] && c->number == i && c->n_run == 1);
 		cr_assert(!pthread_equal(c->thread, pthread_self()));
 	}
-	cr_assert_null(workers_take(workers));
+	cr_assert_null(look_and_take());
 }
 
 /* Finished jobs that have not been taken use memory. */
@@ -112,7 +118,7 @@ Test(workers, begin_no_more_than_may_be_done)
 		sem_wait(&begun);
 		sem_post(&may_end);
 	}
-	while (workers_wait(workers, 1000), !(taken = (struct counted *)workers_take(workers)))
+	while (workers_wait(workers, 1000), !(taken = (struct counted *)look_and_take()))
 		;
 	cr_assert_eq(taken, &jobs[0]);
 	sem_wait(&begun); /* the third one, which has room now */
@@ -140,7 +146,7 @@ Test(workers, begin_when_the_budget_allows)
 	/* A thread has asked again. */
 	for (int i = 0; i < 3 || counts.waited_ns == 0; i++) {
 		workers_wait(workers, 100);
-		cr_assert_null(workers_take(workers));
+		cr_assert_null(look_and_take());
 	}
 	cpu_budget_lift(budget);
 	cr_assert_eq(take(), &jobs[1]);
@@ -164,7 +170,7 @@ Test(workers, begin_what_others_can_pay)
 	for (int i = 0; i < 3; i++)
 		workers_add(workers, &jobs[i].job, false);
 	cr_assert_eq(take(), &jobs[2]);
-	cr_assert_null(workers_take(workers));
+	cr_assert_null(look_and_take());
 	cpu_budget_lift(budget);
 	cr_assert_eq(take(), &jobs[0]);
 	cr_assert_eq(take(), &jobs[1]);
@@ -195,7 +201,7 @@ Test(workers, run_several_at_a_time)
 		workers_add(workers, &jobs[i].job, false);
 	for (int i = 1; i < N_JOBS; i++)
 		cr_assert_eq(take(), &jobs[i]);
-	cr_assert_null(workers_take(workers));
+	cr_assert_null(look_and_take());
 	sem_post(&may_end);
 	cr_assert_eq(take(), &jobs[0]);
 }
@@ -211,7 +217,7 @@ Test(workers, tell_when_there_is_something_to_take)
 	workers_add(workers, &jobs[0].job, false);
 	cr_assert_eq(poll(&fd, 1, 30000), 1);
 	cr_assert_eq(take(), &jobs[0]);
-	cr_assert_null(workers_take(workers));
+	cr_assert_null(look_and_take());
 	cr_assert_eq(poll(&fd, 1, 0), 0);
 }
 
@@ -236,7 +242,7 @@ static void wait_until_begun(int n)
 {
 	while (n > 0) {
 		workers_wait(workers, 10);
-		cr_assert_null(workers_take(workers));
+		cr_assert_null(look_and_take());
 		while (n > 0 && sem_trywait(&begun) == 0)
 			n--;
 	}
@@ -280,7 +286,7 @@ Test(workers, are_not_more_than_may_be)
 	wait_until_begun(WORKERS_MAX);
 	for (int i = 0; i < 15; i++) {
 		workers_wait(workers, 100);
-		cr_assert_null(workers_take(workers));
+		cr_assert_null(look_and_take());
 	}
 	cr_assert_eq(n_begun, WORKERS_MAX);
 	for (int i = 0; i < N_JOBS; i++)
@@ -337,6 +343,24 @@ Test(workers, leave_what_hangs)
 	sem_wait(&dropped);
 	sem_wait(&dropped);
 	cr_assert(jobs[0].n_dropped == 1 && jobs[1].n_dropped == 1);
+}
+
+static void run_until_nobody_waits(struct job *job)
+{
+	sem_post(&begun);
+	while (!__atomic_load_n(job->ends, __ATOMIC_RELAXED))
+		usleep(1000);
+}
+
+Test(workers, tell_jobs_when_nobody_waits_for_them)
+{
+	cr_assert_eq(workers_new(1, N_JOBS, &workers), 0);
+	jobs[0].job.run = run_until_nobody_waits;
+	workers_add(workers, &jobs[0].job, false);
+	sem_wait(&begun);
+	workers = workers_free(workers);
+	cr_assert_eq(jobs[0].n_dropped, 1, "it has not been left to its thread");
+	cr_assert_null(jobs[0].job.ends);
 }
 
 static const char *cut_off;

@@ -1,123 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Frames of a list and of an array in memory, in the layout of no version. */
-#include "bpf/runtime.h"
-#include "bpf/tests/world_fixture.h"
-
-/* The variable; what it leads to, frames and functions follow. */
-#define VARIABLE (WORLD_STACK + 0x1000)
-#define THREAD (WORLD_STACK + 0x1100)
-#define FRAMES (WORLD_STACK + 0x2000)
-#define FUNCTIONS (WORLD_STACK + 0x3000)
-#define FLAGS (WORLD_STACK + 0x4000)
-
-enum { FIRST = 24, STACK = 32, WORDS = 40 };
-enum { CODE = 0, POSITION = 16, FLAG = 24, NEXT = 32, FRAME_SIZE = 40 };
-enum { TYPE = 0, TAG = 8, OTHER_TAG = 24, BODY = 32, SCOPE = 48 };
-enum { ENTRY = 2, SKIP = 4, KINDS = 0xf0, NO_KIND = 0x90, NATIVE = 7 };
-
-/* In place of the image's rules: nothing is walked. */
-static struct dp_runtime_image *layout(void)
-{
-	return world_cell(w, WORLD_IMAGE_CELL + sizeof(struct dp_image) / DP_CELL_SIZE);
-}
-
-static void begin_chain(void)
-{
-	struct dp_image *image;
-
-	begin();
-	image = world_cell(w, WORLD_IMAGE_CELL);
-	image->runtime_kind = DP_RUNTIME_PHP;
-	layout()->chain = (struct dp_chain){
-		.variable = VARIABLE - WORLD_LIBRARY,
-		.place = DP_TLS_NONE,
-		.frame_size = FRAME_SIZE,
-		.next = NEXT,
-		.code = CODE,
-		.position = POSITION,
-		.flags = FLAG,
-		.entry = ENTRY,
-		.skip = SKIP,
-		.kind = KINDS,
-		.no_kind = NO_KIND,
-		.native = NATIVE,
-		.tags = { TAG, OTHER_TAG },
-	};
-	w->walk.runtime.mapping = 3;
-}
+#include "bpf/tests/chain_world.h"
 
 TestSuite(chain, .init = begin_chain, .fini = end);
-
-static uint64_t frame_at(unsigned int i)
-{
-	return FRAMES + i * 0x40;
-}
-
-static uint64_t function_at(unsigned int i)
-{
-	return FUNCTIONS + i * 0x40;
-}
-
-/* Puts a frame with a function of its own, whose tags are its number and twice that. */
-static void put_frame(unsigned int i, uint64_t flags)
-{
-	world_poke(w, frame_at(i) + CODE, function_at(i));
-	world_poke(w, frame_at(i) + POSITION, 0x100 + i);
-	world_poke(w, frame_at(i) + FLAG, flags);
-	world_poke(w, function_at(i) + TAG, i);
-	world_poke(w, function_at(i) + OTHER_TAG, 2 * i);
-}
-
-/* Three frames, the second of which does not enter a loop. */
-static void put_list(void)
-{
-	for (unsigned int i = 0; i < 3; i++) {
-		put_frame(i, i != 1 ? ENTRY : 0);
-		world_poke(w, frame_at(i) + NEXT, i < 2 ? frame_at(i + 1) : 0);
-	}
-	world_poke(w, VARIABLE, frame_at(0));
-}
-
-static void put_array(void)
-{
-	struct dp_chain *c = &layout()->chain;
-
-	put_list();
-	c->first = FIRST + 1;
-	c->stack = STACK;
-	c->stack_words = WORDS;
-	c->stride = 0x40;
-	world_poke(w, VARIABLE, THREAD);
-	world_poke(w, THREAD + FIRST, frame_at(0));
-	world_poke(w, THREAD + STACK, FRAMES - 0x80);
-	world_poke(w, THREAD + WORDS, (0x80 + 3 * 0x40) / 8);
-}
-
-static void expect(enum dp_runtime_outcome outcome, unsigned int n)
-{
-	const struct dp_runtime *head = &w->walk.runtime.head;
-
-	cr_assert_eq(runtime_read(&w->walk), n > 0 || outcome != DP_RUNTIME_COMPLETE);
-	cr_assert(head->outcome == outcome, "outcome %d", head->outcome);
-	cr_assert(head->n == n, "%d frames", head->n);
-}
-
-static void expect_frame(size_t at, unsigned int i, bool is_entry)
-{
-	const struct dp_runtime_frame *f = &w->walk.runtime.frames[at];
-
-	cr_assert_eq(f->code, function_at(i));
-	cr_assert_eq(f->position, (0x100 + i) | (is_entry ? DP_RUNTIME_ENTRY : 0));
-	cr_assert_eq(f->tag, chain_tag(i, 2 * i));
-}
-
-static void expect_three(void)
-{
-	expect(DP_RUNTIME_COMPLETE, 3);
-	expect_frame(0, 0, true);
-	expect_frame(1, 1, false);
-	expect_frame(2, 2, true);
-}
 
 Test(chain, reads_a_list)
 {
@@ -131,6 +15,26 @@ Test(chain, reads_an_array)
 	expect_three();
 	world_poke(w, THREAD + WORDS, (0x80 + 0x40) / 8);
 	expect(DP_RUNTIME_COMPLETE, 1);
+}
+
+/* Reads frames after a walk with this outcome, whose last frame ends so many bytes below the stack's start. */
+static enum dp_outcome root_outcome(enum dp_outcome walked, uint64_t below)
+{
+	w->walk.out.sample.outcome = walked;
+	w->walk.at.left_sp = MACHINE_STACK - below;
+	expect_three();
+	return (enum dp_outcome)w->walk.out.sample.outcome;
+}
+
+Test(chain, a_coroutine_ends_where_its_stack_begins)
+{
+	put_array();
+	world_poke(w, THREAD + MACHINE, MACHINE_STACK + 8); /* is aligned */
+	cr_expect_eq(root_outcome(DP_NULL_RETURN, 0), DP_NULL_RETURN);
+	layout()->chain.machine = MACHINE + 1;
+	cr_expect_eq(root_outcome(DP_NULL_RETURN, 0), DP_COMPLETE);
+	cr_expect_eq(root_outcome(DP_NULL_RETURN, 16), DP_NULL_RETURN);
+	cr_expect_eq(root_outcome(DP_READ_FAULT, 0), DP_READ_FAULT);
 }
 
 /* The other runtime is in the same mapping, so its frames are the same. */
@@ -550,6 +454,18 @@ Test(chain, lists_without_end_end)
 	put_frame(1, SKIP);
 	put_frame(2, SKIP);
 	expect(DP_RUNTIME_MANY_FRAMES, 0);
+}
+
+/* Frames that take more reads are fewer. */
+Test(chain, lists_are_limited_by_their_cost)
+{
+	put_list();
+	world_poke(w, frame_at(2) + NEXT, frame_at(0));
+	w->walk.at.cost = RUNTIME_MAX_COST - 3 * WALK_COST_PEEK * 10;
+	cr_assert(runtime_read(&w->walk));
+	cr_expect_eq(w->walk.runtime.head.outcome, DP_RUNTIME_MANY_FRAMES);
+	cr_expect(w->walk.runtime.head.n > 3 && w->walk.runtime.head.n < 12, "%u frames",
+		  w->walk.runtime.head.n);
 }
 
 Test(chain, unreadable_memory_ends_it)

@@ -76,6 +76,21 @@ static void put_list(const struct label_pair *labels, size_t n)
 	world_poke(w, PLACE, put(&list, sizeof(list)));
 }
 
+/* What is read beside a walk counts as well. */
+Test(labels, are_charged)
+{
+	struct label_pair labels[] = { put_label("a", "1"), put_label("path", "/x") };
+	uint32_t of_one;
+
+	put_list(labels, 1);
+	expect("\1\1a1", 1, 0, 0);
+	of_one = w->walk.at.cost;
+	put_list(labels, 2);
+	w->walk.at.cost = 0;
+	expect(NULL, 2, 0, 0);
+	cr_assert_eq(w->walk.at.cost - of_one, 3 * WALK_COST_PEEK);
+}
+
 Test(labels, reads_a_list)
 {
 	struct label_pair labels[] = { put_label("a", "1"), put_label("path", "/x") };

@@ -187,6 +187,7 @@ static void expect(enum dp_runtime_outcome outcome, unsigned int n)
 {
 	const struct dp_runtime *head = &w->walk.runtime.head;
 
+	w->walk.at.cost = 0;
 	cr_assert_eq(runtime_read(&w->walk), n > 0 || outcome != DP_RUNTIME_COMPLETE);
 	cr_assert(head->outcome == outcome, "outcome %d", head->outcome);
 	cr_assert(head->n == n, "%d frames", head->n);
@@ -480,6 +481,16 @@ Test(perl, lists_without_end_end)
 	expect(DP_RUNTIME_MANY_FRAMES, DP_MAX_RUNTIME_FRAMES);
 	put_stack(0, 0, INT32_MIN, -1);
 	expect(DP_RUNTIME_COMPLETE, 0);
+}
+
+Test(perl, lists_are_limited_by_their_cost)
+{
+	put_stack(0, stack_at(0), 3, 3);
+	w->walk.at.cost = RUNTIME_MAX_COST - 500;
+	cr_assert(runtime_read(&w->walk));
+	cr_expect_eq(w->walk.runtime.head.outcome, DP_RUNTIME_MANY_FRAMES);
+	cr_expect(w->walk.runtime.head.n > 3 && w->walk.runtime.head.n < 20, "%u frames",
+		  w->walk.runtime.head.n);
 }
 
 Test(perl, unreadable_memory_ends_it)

@@ -261,14 +261,16 @@ static void recurse(uint64_t bottom, int n)
 /* Each frame's CFA needs rbx: no frame is searched for it twice. */
 Test(program, remembers_what_it_has_recovered)
 {
-	const int n = 2000;
+	const unsigned int each = WALK_COST_FRAME + WALK_COST_PROGRAM + 5 + WALK_COST_RECOVER + 1;
+	const int n = 300;
 
 	PROGRAM(0, { DP_OP_REGISTER, DP_REG_SP, 0, 16 }, { DP_OP_REGISTER, DP_RBX, 0, 0 },
 		{ DP_OP_CONSTANT, 0, 0, 0 }, { .code = DP_OP_MUL }, { .code = DP_OP_ADD });
 	expression_cfa(1, 0);
 	recurse(sp, n);
 	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, (uint32_t)n + 1);
-	cr_assert_lt(w->walk.at.cost, 7 * n, "%u", w->walk.at.cost);
+	cr_assert_lt(w->walk.at.cost, (each + 1) * n, "%u", w->walk.at.cost);
+	cr_assert_gt(w->walk.at.cost, (each - 1) * n, "%u", w->walk.at.cost);
 }
 
 /* What was recovered is not believed where a frame has saved the register since. */
@@ -343,10 +345,47 @@ Test(program, ends_a_walk_that_is_to_be_short)
 	cr_assert_gt(w->walk.at.n_frames, all / 4 - 4);
 }
 
-/* A deep stack of large frames is no reason to end a walk. */
+/* The fast path looks up what is not known, too. */
+Test(program, ends_a_walk_through_too_many_functions)
+{
+	const uint32_t at_once = FAST_PATH_FRAMES * (WALK_COST_LOOKUP + WALK_COST_WORD);
+
+	for (int i = 1; i < WORLD_FUNCTIONS - 1; i++)
+		world_rule(w, i, 8);
+	for (uint64_t i = 0; i < DP_MAX_FRAMES; i++)
+		world_poke(w, sp + 8 * i,
+			   (i % 2 ? WORLD_CODE : WORLD_LIBRARY) + WORLD_FUNCTION_SIZE + 1 +
+				   i * 3 % (DP_PAGE_SIZE - 2 * WORLD_FUNCTION_SIZE));
+	world_renumber(w, w->walk.in.snapshot + 1);
+	cr_assert_eq(world_walk(w, code(1), sp, 0), DP_WALK_LIMIT);
+	cr_assert_leq(w->walk.at.cost, WALK_MAX_COST + at_once, "%u", w->walk.at.cost);
+}
+
+/* In user space a walk may cost more. */
+Test(program, goes_on_where_it_may_cost_more)
+{
+	const uint32_t times = 3;
+	struct dp_op ops[DP_MAX_OPS] = { { DP_OP_REGISTER, DP_REG_SP, 0, 16 } };
+	uint32_t n_frames;
+
+	for (int i = 1; i < DP_MAX_OPS; i++)
+		ops[i] = (struct dp_op){ DP_OP_ADD_CONSTANT, 0, 0, 0 };
+	world_program(w, 0, ops, DP_MAX_OPS);
+	expression_cfa(1, 0);
+	recurse(sp, 1500);
+	cr_assert_eq(world_walk(w, code(1), sp, 0), DP_WALK_LIMIT);
+	n_frames = w->walk.at.n_frames;
+	w->port.times = times;
+	world_renumber(w, w->walk.in.snapshot + 1);
+	cr_assert_eq(world_walk(w, code(1), sp, 0), DP_WALK_LIMIT);
+	cr_assert_gt(w->walk.at.n_frames, (n_frames - 1) * times);
+	cr_assert_lt(w->walk.at.n_frames, (n_frames + 1) * times);
+}
+
+/* A stack of a megabyte, in frames of a page each, is no reason to end a walk. */
 Test(program, ends_no_walk_for_its_size)
 {
-	const uint32_t n = 2000, size = DP_USER_PAGE_SIZE;
+	const uint32_t n = 256, n_by_fp = 256, size = DP_USER_PAGE_SIZE;
 	uint64_t bottom = WORLD_STACK + 0x100;
 
 	world_rule(w, 1, (int32_t)size);
@@ -355,14 +394,14 @@ Test(program, ends_no_walk_for_its_size)
 		world_poke(w, bottom + (uint64_t)size * i - 8, code(i < n ? 1 : 0));
 	for (int again = 0; again < 2; again++)
 		expect_outcome(world_walk(w, code(1), bottom, 0), DP_COMPLETE, n + 1);
-	/* The same by frame pointers. */
+	/* The same by frame pointers, where each frame costs a little. */
 	w->walk.in.unwind = DP_UNWIND_FP;
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n_by_fp; i++) {
 		world_poke(w, bottom + (uint64_t)size * i,
-			   i + 1 < n ? bottom + (uint64_t)size * (i + 1) : 0);
+			   i + 1 < n_by_fp ? bottom + (uint64_t)size * (i + 1) : 0);
 		world_poke(w, bottom + (uint64_t)size * i + 8, code(1));
 	}
-	expect_outcome(world_walk(w, code(1), bottom - 8, bottom), DP_CHAIN_END, n + 1);
+	expect_outcome(world_walk(w, code(1), bottom - 8, bottom), DP_CHAIN_END, n_by_fp + 1);
 }
 
 /* A search that finds nothing ends no walk if only fp is lost, and may be repeated in each frame. */
@@ -379,6 +418,27 @@ Test(program, ends_searches_that_take_too_long)
 	recurse(sp + 16, 1500);
 	cr_assert_eq(world_walk(w, code(4), sp, 0), DP_WALK_LIMIT);
 	cr_assert_lt(w->walk.at.cost, WALK_MAX_COST + DP_MAX_FRAMES);
+}
+
+/* Searches that begin before the limit end there. */
+Test(program, ends_searches_of_the_last_frame)
+{
+	const uint32_t n = 300, each = WALK_MAX_COST / n - WALK_COST_FRAME - WALK_COST_PROGRAM;
+	struct dp_op ops[DP_MAX_OPS] = { { DP_OP_REGISTER, DP_REG_SP, 0, 16 } };
+
+	for (int i = 1; i < DP_MAX_OPS; i++)
+		ops[i] = (struct dp_op){ DP_OP_ADD_CONSTANT, 0, 0, 0 };
+	world_program(w, 0, ops, each);
+	PROGRAM(1, { DP_OP_REGISTER, DP_REG_SP, 0, 16 }, { DP_OP_REGISTER, DP_RBX, 0, 0 },
+		{ .code = DP_OP_DROP }, { DP_OP_REGISTER, DP_R12, 0, 0 }, { .code = DP_OP_DROP },
+		{ DP_OP_REGISTER, DP_R13, 0, 0 }, { .code = DP_OP_DROP });
+	expression_cfa(1, 0);
+	expression_cfa(3, 1);
+	recurse(sp, (int)n);
+	world_poke(w, sp + 16 * n - 8, code(3));
+	world_poke(w, sp + 16 * n + 8, code(0));
+	expect_outcome(world_walk(w, code(1), sp, 0), DP_WALK_LIMIT, n + 1);
+	cr_assert_lt(w->walk.at.cost, WALK_MAX_COST + 2 * DP_MAX_OPS, "%u", w->walk.at.cost);
 }
 
 /* Nor does it go on because the last thing that it wanted was refused. */

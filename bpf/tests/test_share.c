@@ -11,10 +11,10 @@
 
 static struct shares shares;
 
-/* Takes `ms` from a moment on, which is so many ms behind START, by walks of one each. */
-static void take(uint32_t pid, uint64_t at, uint64_t ms)
+/* Takes so many tenths of the share from a moment on, which is so many ms behind START, by walks of one each. */
+static void take(uint32_t pid, uint64_t at, uint64_t tenths)
 {
-	for (uint64_t i = 0; i < ms; i++)
+	for (uint64_t i = 0; i < tenths * SHARE_MAX_NS / (10 * MS); i++)
 		share_charge(&shares, pid, START + at * MS, START + (at + 1) * MS);
 }
 
@@ -67,8 +67,23 @@ Test(share, of_the_last_one_is_remembered)
 
 Test(share, is_not_taken_by_a_walk_that_was_preempted)
 {
-	share_charge(&shares, 1, START, START + 500 * MS);
+	for (uint64_t ns = 0; ns < SHARE_MAX_NS / 10; ns += SHARE_MOST_NS)
+		share_charge(&shares, 1, START, START + 500 * MS);
 	cr_assert_not(is_taken(1, 500));
 	take(1, 500, 9);
 	cr_assert(is_taken(1, 600));
+}
+
+/* A sample whose walk took long copies less. */
+Test(share, of_a_sample_is_for_walk_and_copy)
+{
+	const uint32_t all = DP_MAX_CHUNKS * SHARE_CHUNK_COST;
+
+	cr_assert_eq(share_chunks(0, DP_MAX_CHUNKS), DP_MAX_CHUNKS);
+	cr_assert_eq(share_chunks(WALK_MAX_COST - all, DP_MAX_CHUNKS), DP_MAX_CHUNKS);
+	cr_assert_eq(share_chunks(WALK_MAX_COST - all / 2, DP_MAX_CHUNKS),
+		     DP_MAX_CHUNKS / 2 + SHARE_FREE_CHUNKS);
+	cr_assert_eq(share_chunks(WALK_MAX_COST, DP_MAX_CHUNKS), SHARE_FREE_CHUNKS);
+	cr_assert_eq(share_chunks(WALK_MAX_COST + 1000, DP_MAX_CHUNKS), SHARE_FREE_CHUNKS);
+	cr_assert_eq(share_chunks(WALK_MAX_COST, 2), 2);
 }

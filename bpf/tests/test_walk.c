@@ -31,7 +31,7 @@ Test(walk, reaches_the_root_through_two_mappings)
 Test(walk, reaches_the_root_of_a_stack_of_many_pages)
 {
 	const uint64_t low = WORLD_STACK + 0x100;
-	const int n = WORLD_STACK_PAGES - 2;
+	const int n = 300;
 
 	world_rule(w, 3, DP_USER_PAGE_SIZE);
 	/*
@@ -284,6 +284,7 @@ Test(walk, names_a_return_address_of_zero)
 {
 	world_poke(w, sp + 8, 0);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_NULL_RETURN, 1);
+	cr_assert_eq(w->walk.at.left_sp, sp + 16);
 }
 
 /* A return address outside all code is not shown as a frame. */

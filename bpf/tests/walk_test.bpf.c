@@ -23,6 +23,7 @@ int walk_test(struct walk_request *request)
 {
 	__u32 zero = 0;
 	struct walk *w = bpf_map_lookup_elem(&walk_state, &zero);
+	__u64 start;
 
 	if (!w)
 		return -1;
@@ -33,7 +34,9 @@ int walk_test(struct walk_request *request)
 	w->in.unwind = request->unwind;
 	w->in.max_frames = request->max_frames;
 	w->in.in_syscall = request->in_syscall;
+	start = bpf_ktime_get_ns();
 	walk_run(w);
+	request->ns = bpf_ktime_get_ns() - start;
 	walk_spell_out(w);
 	return 0;
 }

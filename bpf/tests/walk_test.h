@@ -13,6 +13,7 @@ struct walk_request {
 	__u32 unwind;
 	__u32 max_frames;
 	__u32 in_syscall;
+	__u64 ns; /* that the walk has taken */
 };
 
 #endif

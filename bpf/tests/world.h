@@ -94,7 +94,7 @@ static inline int world_read(struct port_user *port, void *dst, uint32_t size, u
 		memcpy(dst, w->jit + (address - WORLD_JIT), size);
 		return 0;
 	}
-	if (address < WORLD_STACK || address + size > WORLD_STACK + sizeof(w->stack))
+	if (address - WORLD_STACK > sizeof(w->stack) - size)
 		return -14;
 	memcpy(dst, (uint8_t *)w->stack + (address - WORLD_STACK), size);
 	return 0;
@@ -284,6 +284,24 @@ static inline void world_program(struct world *w, int n, const struct dp_op *ops
 
 	*program = n_ops;
 	memcpy(program + 1, ops, n_ops * sizeof(*ops));
+}
+
+/* The number of values after an instruction; -1 if it cannot be run with so many. */
+static inline int world_depth_after(const struct dp_op *op, int depth)
+{
+	int needed = op->code == DP_OP_PICK ? op->arg + 1 :
+		     op->code < DP_OP_PICK  ? 0 :
+		     op->code == DP_OP_ROT  ? 3 :
+		     op->code == DP_OP_SWAP ? 2 :
+					      1 + (op->code >= DP_OP_ADD);
+
+	if (depth < needed)
+		return -1;
+	if (op->code <= DP_OP_PICK)
+		return depth < DP_MAX_VALUES ? depth + 1 : -1;
+	if (op->code == DP_OP_DROP)
+		return depth > 1 ? depth - 1 : -1;
+	return depth - (op->code >= DP_OP_ADD);
 }
 
 /* Sets the rule of a root: no caller. */

@@ -45,6 +45,11 @@ enum dp_register { DP_REGISTERS(X) DP_N_REGISTERS };
 /* psABI 3.2.3 */
 #define DP_ARGUMENT_REGISTERS(X) X(RDI) X(RSI) X(RDX) X(RCX) X(R8) X(R9)
 #define DP_N_ARGUMENT_REGISTERS 6
+/* arch/x86/include/asm/ptrace.h */
+#define DP_ARGUMENT_OFFSETS                                                                        \
+	{                                                                                          \
+		112, 104, 96, 88, 72, 64                                                           \
+	}
 #define DP_N_FLOAT_ARGUMENT_REGISTERS 8
 
 #define DP_SAVED_REGISTERS(X) X(RBX, rbx) X(R12, r12) X(R13, r13) X(R14, r14) X(R15, r15)
@@ -95,8 +100,8 @@ enum dp_register { DP_REGISTERS(X) DP_N_REGISTERS };
 #define DP_ELF_MACHINE EM_X86_64
 
 /*
- * Until the kernel handles a breakpoint, the address is that of the next byte: no instruction's, except behind
- * a push of one byte. Then, the CFA is not the call's.
+ * Offset from a function's start at which its entry probe counts as hit. After int3, pc is start + 1; only a
+ * one-byte push ends there, so only then can pc be start + 1 without a pending breakpoint.
  */
 #define DP_PROBED_FROM(byte) (((byte)&0xf8) == 0x50 ? 1 : 2)
 

@@ -40,7 +40,9 @@ static __always_inline __u32 call_ends(__u64 bytes)
 	return code == 0xe8 || code == 0xcc || call_ends_indirect(bytes);
 }
 
-/* Where `jmp *relative(%rip)` at this address leads, as in a procedure linkage table; else the address; 0: not known. */
+/*
+ * Target of a PLT-like `jmp *n(%rip)` at this address; the address itself if it is no such jump; 0: unreadable.
+ */
 static __always_inline __u64 call_through_jump(struct walk *w, __u64 at)
 {
 	__u64 bytes, target = 0, next = at;
@@ -62,7 +64,7 @@ static __always_inline __u64 call_through_jump(struct walk *w, __u64 at)
 	return port_read_user(w, &target, sizeof(target), next) < 0 ? 0 : target;
 }
 
-/* Where a call leads that ends at pc, where these eight bytes do; 0: that is not known. */
+#define CALL_TARGET_READS 3
 static __always_inline __u64 call_target(struct walk *w, __u64 bytes, __u64 pc)
 {
 	__u64 target = pc + (__u64)(__s64)(__s32)(bytes >> 32);
@@ -76,9 +78,8 @@ static __always_inline __u64 call_target(struct walk *w, __u64 bytes, __u64 pc)
 	return target;
 }
 
-/* The three bytes of `mov %rcx,%rsp`, by which __builtin_eh_return() sets the stack pointer (EH_RETURN_STACKADJ_RTX, gcc's i386.h). */
+/* `mov %rcx,%rsp`, by which __builtin_eh_return() sets the stack pointer (EH_RETURN_STACKADJ_RTX, gcc's i386.h). */
 #define CALL_LANDING 0xcc8948
-/* Does one of the first CALL_LANDING_STEP of these eight bytes begin it? */
 #define CALL_LANDING_STEP 6
 static __always_inline __u32 call_lands(__u64 bytes)
 {

@@ -5,9 +5,10 @@ import re
 import subprocess
 
 PYTHON = os.path.realpath("/usr/bin/python3")
-# Debian packages that tests need besides the program.
+# Debian packages that init.py needs besides Python, and those that tests need besides the program.
+OF_INIT = ("iproute2",)
 PACKAGES = ("bash", "dash", "coreutils", "util-linux", "mount", "procps", "grep", "sed", "bpftool", "binutils",
-            "binutils-x86-64-linux-gnu", "elfutils", "libcap2-bin", "iproute2", "openssl", "perl-base")
+            "binutils-x86-64-linux-gnu", "elfutils", "libcap2-bin", "openssl", "perl-base")
 # Libraries that are loaded implicitly, or at run time.
 LIBC = "/lib/x86_64-linux-gnu/libc.so.6"
 FILES = (PYTHON, "/usr/bin/python3", "/bin", "/sbin", "/lib", "/lib64", "/etc/passwd", "/etc/group",
@@ -58,16 +59,24 @@ class Archive:
             for name in [".", *names, *files]:
                 self.add(os.path.join(directory, name))
 
-    def add_system(self):
-        """Adds what the tests' programs need."""
-        for package in PACKAGES:
+    def add_packages(self, packages):
+        for package in packages:
             out = subprocess.run(["dpkg", "-L", package], capture_output=True, text=True, check=True).stdout
             for path in out.splitlines():
                 if os.path.isfile(path) and not LEFT_OUT.search(path):
                     self.add(path)
-        for path in (*FILES, debug_file(LIBC)):
+
+    def add_python(self):
+        """Adds what init.py needs."""
+        self.add_packages(OF_INIT)
+        for path in FILES:
             self.add(path)
         self.add_tree(os.path.join("/usr/lib", os.path.basename(PYTHON)))
+
+    def add_system(self):
+        """Adds what the tests' programs need."""
+        self.add_packages(PACKAGES)
+        self.add(debug_file(LIBC))
 
     def write(self, file):
         out = subprocess.run(["ldd", *self.objects], capture_output=True, text=True).stdout

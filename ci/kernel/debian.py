@@ -9,10 +9,13 @@ import os
 import re
 import subprocess
 import tarfile
+import time
 
 # Cloud kernels are smaller, and have everything needed built in.
 META = "linux-image-cloud-amd64"
 SUITES = {"Debian": ("bookworm", "trixie", "sid"), "Debian-Security": ("bookworm-security", "trixie-security")}
+# For so long lists are good, in seconds: ci/test fetches a kernel before it needs it.
+FRESH = 1800
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 CONFIG = """\
@@ -90,8 +93,16 @@ class Debian:
         self.write("apt.conf", CONFIG.format(directory=self.directory) + "\n".join(acquire) + "\n")
         self.environment = {**os.environ, "APT_CONFIG": os.path.join(self.directory, "apt.conf"), "LC_ALL": "C"}
 
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
     def write(self, name, text):
-        with open(os.path.join(self.directory, name), "w") as file:
+        """Leaves a file as it is that has this text already: apt reads all lists again if one is newer."""
+        if os.path.exists(self.path(name)):
+            with open(self.path(name)) as file:
+                if file.read() == text:
+                    return
+        with open(self.path(name), "w") as file:
             file.write(text)
 
     def sources(self):
@@ -106,8 +117,18 @@ class Debian:
     def apt(self, *command, **kwargs):
         return output(*command, env=self.environment, **kwargs)
 
+    def is_updated(self):
+        """Of these sources, and not long ago?"""
+        updated, sources = (os.path.getmtime(self.path(name)) if os.path.exists(self.path(name)) else 0
+                            for name in ("updated", "sources.list"))
+        return updated > sources and time.time() - updated < FRESH
+
     def update(self):
+        if self.is_updated():
+            return
         self.apt("apt-get", "update", "--error-on=any", "-qq")
+        with open(self.path("updated"), "w"):
+            pass
 
     def versions(self):
         """All available kernels, oldest first."""

@@ -29,9 +29,11 @@ EMULATORS_FAULT = re.compile(r"\bint3: 0000\b")
 
 
 def pack(path, files, trees):
-    """Writes an archive of the system and of the tested files."""
+    """Writes an archive of the tested files and what they need: of the system, too, if there are trees, as scripts are in them."""
     archive = Archive()
-    archive.add_system()
+    archive.add_python()
+    if trees:
+        archive.add_system()
     for name in [INIT, *files]:
         archive.add(name)
     for name in trees:

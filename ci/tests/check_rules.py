@@ -6,9 +6,13 @@ usage: check_rules.py
 """
 import importlib.machinery
 import importlib.util
+import json
 import os
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
 import unittest
 
 CI = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -42,6 +46,67 @@ class NewKernels(unittest.TestCase):
 
     def test_proven_ones_and_older(self):
         self.expect(False, *self.PROVEN, "6.1.191-9", "6.12.9-1", "7.2.12-2")
+
+
+class Lists(unittest.TestCase):
+    """apt's, of kernels"""
+    SOURCES = "deb one"
+
+    def updates(self, debian_here):
+        """How often two updates run apt."""
+        ran = []
+        debian_here.apt = lambda *command, **_: ran.append(command)
+        debian_here.update()
+        debian_here.update()
+        return len(ran)
+
+    def test_are_good_for_some_time(self):
+        with tempfile.TemporaryDirectory() as directory:
+            here = debian.Debian(directory)
+            here.write("sources.list", self.SOURCES)
+            os.utime(here.path("sources.list"), (1, 1))
+            self.assertEqual(self.updates(here), 1)
+            self.assertEqual(self.updates(here), 0)
+            os.utime(here.path("updated"), (2, 2))
+            self.assertEqual(self.updates(here), 1)
+
+    def test_are_of_the_sources(self):
+        with tempfile.TemporaryDirectory() as directory:
+            here = debian.Debian(directory)
+            here.write("sources.list", self.SOURCES)
+            os.utime(here.path("sources.list"), (1, 1))
+            self.updates(here)
+            here.write("sources.list", self.SOURCES)
+            self.assertTrue(here.is_updated())
+            here.write("sources.list", "deb two")
+            os.utime(here.path("updated"), (os.path.getmtime(here.path("sources.list")) - 60,) * 2)
+            self.assertFalse(here.is_updated())
+
+
+class Warnings(unittest.TestCase):
+    """ci/check-warnings"""
+    COMMAND = "ccache cc -Ia -I.. -Wall -Wno-tsan -std=gnu11 -O3 -g -D_FORTIFY_SOURCE=3 '-DNAME=\"a b\"' -fPIC -MD -MF a.d -o a.o -c ../a.c"
+
+    def test_what_a_source_is_checked_with(self):
+        with tempfile.TemporaryDirectory() as directory:
+            one = {"directory": directory, "command": self.COMMAND, "file": "../a.c"}
+            with open(os.path.join(directory, "compile_commands.json"), "w") as file:
+                json.dump([one, one], file)
+            self.assertEqual(load("check-warnings").sources(directory),
+                             [(directory, ("-Ia", "-I..", "-Wall", "-std=gnu11", '-DNAME="a b"'), "../a.c")])
+
+    def check(self, text):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "a.c")
+            with open(path, "w") as file:
+                file.write(text)
+            checker = load("check-warnings")
+            return checker.warnings(checker.load(), directory, ("-Wall",), "a.c")
+
+    def test_what_it_finds(self):
+        self.assertEqual(self.check("int f(int n) { return n; }\n"), "")
+        self.assertIn("unused variable", self.check("int f(int n) { int m; return n; }\n"))
+        self.assertIn("unused variable", self.check("#include <assert.h>\nint f(int n) { int m = n; assert(m); return n; }\n"))
 
 
 class Age(unittest.TestCase):
@@ -119,7 +184,7 @@ class Guard(unittest.TestCase):
 
 class Limits(unittest.TestCase):
     """ci/check-limits"""
-    TABLE = '#define FILES 2\nLIMIT(FILES, "files", "open", MESSAGE("too many files"), "none")\nLIMIT(FRAMES, "", "", SEEN, "")\n'
+    TABLE = '#define FILES 2\nLIMIT(FILES, "files", "open", MESSAGE("too many files"), "none")\nLIMIT(FRAMES, "", "", SEEN(""), "")\n'
     CODE = {"bpf/a.h": "#define FRAMES 3\n", "elf/b.c": 'if (n > FILES || m > FRAMES) say("%" PRIu64 " is too "\n "many files");\n'}
 
     def setUp(self):
@@ -132,14 +197,20 @@ class Limits(unittest.TestCase):
 
     def test_table(self):
         self.expect(None)
-        self.expect("FILES has two rows", self.TABLE + 'LIMIT(FILES, "", "", SEEN, "")\n')
+        self.expect("FILES has two rows", self.TABLE + 'LIMIT(FILES, "", "", SEEN(""), "")\n')
         self.expect("MORE has no row", self.TABLE + "#define MORE 1\n")
         self.expect("FRAMES is also defined in bpf/", self.TABLE + "#define FRAMES 3\n")
-        self.expect("DEPTH has no number, here or in bpf/", self.TABLE + 'LIMIT(DEPTH, "", "", SEEN, "")\n', elf_c="DEPTH")
-        self.expect("DEPTH has no user", self.TABLE + '#define DEPTH 1\nLIMIT(DEPTH, "", "", SEEN, "")\n')
+        self.expect("DEPTH has no number, here or in bpf/", self.TABLE + 'LIMIT(DEPTH, "", "", SEEN(""), "")\n', elf_c="DEPTH")
+        self.expect("DEPTH has no user", self.TABLE + '#define DEPTH 1\nLIMIT(DEPTH, "", "", SEEN(""), "")\n')
         self.expect('"many files" may stand anywhere: give 3 words', self.TABLE.replace("too many", "many"))
         self.expect('no text has the words "too few files"', self.TABLE.replace("too many", "too few"))
         self.expect('no text has the words "so many apples"', self.TABLE.replace("too many files", "so many apples"), elf_c='f("so many", "apples")')
+
+    def test_what_leaves_out_names(self):
+        table = self.TABLE + '#define DEPTH 1\nLIMIT(DEPTH, "levels", "of it",\n      NAMES,\n      "")\n'
+        self.expect(None, table, elf_c="DEPTH LIMIT_HIT(DEPTH)")
+        self.expect("DEPTH leaves out names that nobody notes", table, elf_c="DEPTH")
+        self.expect("FRAMES is noted, and its row does not say NAMES", elf_c="LIMIT_HIT(FRAMES)")
 
     def test_times_elsewhere(self):
         names = "READER_PATIENCE_NS", "ATTEMPTS", "HELPER_START_NS", "HELPER_STARTS_NS", "FILE_CPU_NS", "END_NS", "LOOK_NS", "PAUSE_MS"
@@ -182,6 +253,51 @@ class Package(unittest.TestCase):
         essential = {"gcc", "libc6-dev"}  # build-essential's
         own = {"debhelper-compat (= 13)", "python3:any"}
         self.assertEqual({name.strip() for name in said.split(",")} - own, set(setup.split()) - essential)
+
+
+class LastLine(unittest.TestCase):
+    """ci/meson-test and ci/long: the page of ci/nightly has the last line alone."""
+    # Programs in place of others. The log of meson's tests is in the environment.
+    MESON = '#!/bin/sh\nmkdir -p build/meson-logs && echo "$LOG" >build/meson-logs/testlog.json\nexit $RC\n'
+    CHECK = '#!/bin/sh\necho before\necho "failed: $1"\nexit 1\n'
+    PARTS = ("check-valgrind", "check-threads", "check-races")
+
+    def run_in(self, uid, programs, command, **environment):
+        """What a command says last, in a copy of ci/ where it has these programs."""
+        with tempfile.TemporaryDirectory() as directory:
+            for path in ("bin", "ci"):
+                os.mkdir(os.path.join(directory, path))
+            for name in ("long", "meson-test"):
+                shutil.copy(os.path.join(CI, name), os.path.join(directory, "ci"))
+            for path, text in {"bin/id": f"#!/bin/sh\necho {uid}\n", "bin/ninja": "#!/bin/sh\n", **programs}.items():
+                with open(os.path.join(directory, path), "w", encoding="utf-8") as file:
+                    file.write(text)
+                os.chmod(file.name, 0o755)
+            path = os.path.join(directory, "bin") + ":" + os.environ["PATH"]
+            done = subprocess.run(command, cwd=directory, env={**os.environ, **environment, "PATH": path},
+                                  capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout.splitlines()[-1]
+
+    def meson_test(self, uid, code, *results):
+        log = "\n".join(json.dumps({"name": f"base / {name}", "result": result}) for name, result in results)
+        return self.run_in(uid, {"bin/meson": self.MESON}, ["ci/meson-test", "build"], LOG=log, RC=str(code))
+
+    def test_names_what_failed(self):
+        results = ("good", "OK"), ("bad", "FAIL"), ("left", "SKIP"), ("slow", "TIMEOUT")
+        self.assertEqual(self.meson_test(0, 1, *results), (1, "failed: bad left slow"))
+        self.assertEqual(self.meson_test(1000, 1, *results), (1, "failed: bad slow"))
+
+    def test_names_what_root_left_out(self):
+        self.assertEqual(self.meson_test(0, 0, ("good", "OK"), ("left", "SKIP")), (1, "failed: left"))
+
+    def test_of_several_parts(self):
+        programs = {f"ci/{name}": self.CHECK for name in self.PARTS}
+        programs["ci/check-all-tables"] = "#!/bin/sh\necho good\n"
+        programs["ci/meson-test"] = '#!/bin/sh\necho "failed: $3 of $1"\n[ $3 != long ]\n'
+        self.assertEqual(self.run_in(0, programs, ["ci/long", "one", "two"]),
+                         (1, "failed: meson-test: long of one; check-valgrind: one; check-threads: one; check-races: build-tsan"))
+        programs = {path: "#!/bin/sh\necho good\n" for path in programs}
+        self.assertEqual(self.run_in(0, programs, ["ci/long", "one", "two"]), (0, "good"))
 
 
 if __name__ == "__main__":

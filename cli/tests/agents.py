@@ -52,6 +52,22 @@ def free_port():
         return s.getsockname()[1]
 
 
+def nice_of(path):
+    """Of a thread, or of a process's first one: field 19 of proc_pid_stat(5). 0: it has ended."""
+    fields = harness.read(f"{path}/stat").rpartition(")")[2].split()
+    return int(fields[16]) if fields else 0
+
+
+def helpers(pid):
+    """The priorities of all processes below one, by the kind of helper."""
+    found = {}
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        for child in harness.read(f"/proc/{pid}/task/{tid}/children").split():
+            found[" ".join(harness.read(f"/proc/{child}/cmdline").split("\0")[1:2])] = nice_of(f"/proc/{child}")
+            found |= helpers(child)
+    return found
+
+
 class Agent(unittest.TestCase):
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
@@ -111,7 +127,8 @@ class Agent(unittest.TestCase):
 
     def end_and_deliver(self, process, spool, *args):
         """Ends one whose backends are these. It ends in time, and leaves for the next one what takes longer to deliver."""
-        said = self.end(process)
+        with harness.going_first(process.pid):  # names are looked up until a few seconds have passed
+            said = self.end(process)
         waits = lambda: glob.glob(os.path.join(spool, "*/[0-9]*"))
         if waits():
             process = self.agent("--spool", spool, *args)

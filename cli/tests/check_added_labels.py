@@ -266,7 +266,7 @@ class AddedLabels(Added):
     def test_errors(self):
         with self.recording(2, "-F", "99"):
             path = program("spans-O2")
-            for why, probe in (("there must be values", f"label:{path}:handle"),
+            for why, probe in (("values are missing", f"label:{path}:handle"),
                                ("has no function handel", f"label:{path}:handel(x=arg1)"),
                                ("calls are of functions, not of a line", f"label:{path}:spans.cc:1(x=number)")):
                 result = self.ask("add", probe)

@@ -167,7 +167,7 @@ class AddedSpans(Added):
         path = program("timed")
         with self.recording(4, "-F", "99"):
             for why, probe in (("min= takes a time", f"span:{path}:handle min=5"),
-                               ("the name span is taken", f"span:{path}:handle(span=arg1:s32)"),
+                               ("the name span is reserved", f"span:{path}:handle(span=arg1:s32)"),
                                ("did you mean handle?", f"span:{path}:handel min=1ms"),
                                ("calls are of functions", f"span:{path}:timed.cc:100")):
                 result = self.ask("add", probe)

@@ -18,10 +18,10 @@ import threading
 import time
 
 import harness
-from agents import Agent, find_library, free_port
+from agents import PUBLISHER, Agent, find_library, free_port
 from harness import dwarfprof, start, wait_for, wait_until_it_says
 
-PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 0x4206, 0x4207, 0x40000000  # linux/ptrace.h, linux/wait.h
+PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 17, 0x4206, 0x4207, 0x40000000  # linux/ptrace.h, linux/wait.h
 libc = ctypes.CDLL(None, use_errno=True)
 libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
 
@@ -133,7 +133,7 @@ class Intervals(Agent):
         with open(self.config, "w") as file:
             file.write("\ninterval = often\n")
         agent.send_signal(signal.SIGHUP)
-        said = wait_until_it_says(agent, "as before")
+        said = wait_until_it_says(agent, "continues with the old options")
         self.assertIn("agent.conf:2:12: --interval takes a time", said)
         calls = self.call(caller, 500)
         self.end(agent)
@@ -169,7 +169,7 @@ class Intervals(Agent):
         wait_until_it_says(agent, "new configuration")
         agent.send_signal(signal.SIGHUP)
         tell("freq = often\n")
-        self.assertIn("agent.conf:1:8: -F takes", wait_until_it_says(agent, "as before"))
+        self.assertIn("agent.conf:1:8: -F takes", wait_until_it_says(agent, "continues with the old options"))
         self.end(agent)
 
     def test_the_open_interval_is_written_at_the_end(self):
@@ -349,11 +349,13 @@ class Configuration(Agent):
                 ("freq = x\n", 1, 8, "-F takes a whole number"),
                 ("# a comment\n\n  freqq = 19\n", 3, 3, "there is no key 'freqq'; did you mean 'freq'?"),
                 ("store = /x\noff-cpu = maybe\n", 2, 11, "off-cpu takes yes or no, not 'maybe'"),
-                ("store = /x\n[section x]\n", 2, 1, "there are no sections [section NAME], but [backend NAME]"),
+                ("store = /x\n[section x]\n", 2, 1, "unknown section [section NAME]; only [backend NAME] exists"),
                 ("store = /x\n[backend]\n", 2, 1, "not of the form `[KIND NAME]'"),
                 ("store = /x\nstore\n", 2, 1, "not of the form"),
                 ("store = /x\nstore-size=1X\n", 2, 12, "--store-size takes a size"),
                 ("comm = (\nstore=/x\n", 1, 8, ""),
+                ("store = /x\nredact = (\n", 2, 10, "--redact (: "),
+                ("store = /x\nredact = a\nredact = b\n", 3, 10, "give --redact once"),
                 ("check = yes\n", 1, 1, "there is no key 'check'"),
                 ("store = /x\ncgroup = /" + "x" * 16384 + "\n", 2, 1, "longer than 16384 bytes")):
             result = self.check(text)
@@ -384,6 +386,13 @@ class Configuration(Agent):
         self.end(agent)
         self.end(self.agent("-c", self.config, said=["at 50 Hz"]))
 
+    def test_one_of_the_command_line_takes_the_place_of_the_files(self):
+        text = "store = /x\nredact = a\n"
+        self.assertEqual(self.check(text, "--redact", "b").returncode, 0)
+        result = self.check(text, "--redact", "b", "--redact", "c")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("give --redact once", result.stderr)
+
     def test_missing(self):
         result = dwarfprof("agent", "-c", "/no/such", "--check")
         self.assertEqual(result.returncode, 1)
@@ -391,7 +400,29 @@ class Configuration(Agent):
         self.assertEqual(dwarfprof("agent", "--check").returncode, 2)
 
 
+class Redaction(Agent):
+    def test_of_values_and_of_what_a_program_says_it_is(self):
+        caller = self.caller(PUBLISHER)
+        with open(self.config, "w") as file:
+            file.write("redact = shop|^-?[0-9]+$\n")
+        agent = self.agent("-c", self.config, "-p", str(caller.pid), "-e", f"uprobe:{find_library(caller.pid)}:getppid(value=arg1:u64)",
+                           "--interval", "300ms", "--store", self.store)
+
+        def labels():
+            self.call(caller, 1)
+            return [s["labels"] for s in self.samples(self.store)] if self.recordings() else []
+
+        wait_for(lambda: any("service.name" in of for of in labels()))
+        self.end(agent)
+        found = labels()
+        self.assertEqual({of["value"] for of in found}, {"<redacted>"})
+        self.assertEqual({(of["service.name"], of["service.instance.id"]) for of in found if "service.name" in of},
+                         {("<redacted>", "<redacted>-7")})
+
+
 class Service(Agent):
+    LONG = "test_one_that_reads_no_samples_says_so",
+
     def test_it_notifies_the_manager(self):
         path = self.out + ".notify"
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
@@ -455,6 +486,25 @@ class Service(Agent):
                 os.waitpid(run, WALL)
                 took = time.monotonic() - before
             self.assertLess(took - stillness.total, 5)
+
+    def test_one_that_reads_no_samples_says_so(self):
+        """After a while: its thread is stopped."""
+        address = f"127.0.0.1:{free_port()}"
+        agent = self.agent("--store", self.store, "-C", "0", "--pull", address)
+        ask = lambda: subprocess.run(["curl", "-sS", "-w", " %{http_code}", f"http://{address}/healthz"], capture_output=True, text=True,
+                                     check=True, timeout=60).stdout
+        self.assertEqual(ask(), "ok\n 200")
+        run = min(int(name.split("/")[-2]) for name in glob.glob(f"/proc/{agent.pid}/task/*/comm") if harness.read(name) == "run\n")
+        for request in PTRACE_SEIZE, PTRACE_INTERRUPT:
+            self.assertEqual(libc.ptrace(request, run, None, None), 0)
+        os.waitpid(run, WALL)
+        try:
+            wait_for(lambda: ask() == "no samples are read\n 503")
+            self.assertEqual(self.figures(address)["healthy"], 0)
+        finally:
+            libc.ptrace(PTRACE_DETACH, run, None, None)
+        wait_for(lambda: ask() == "ok\n 200")
+        self.end(agent)
 
     def test_messages_for_the_journal(self):
         with open(self.out, "w+") as journal:

@@ -10,15 +10,17 @@ import glob
 import gzip
 import json
 import os
+import random
 import re
 import signal
 import subprocess
 import sys
+import time
 
 import harness
 import otlp
-from agents import Agent, free_port
-from harness import dwarfprof, start, wait_for, wait_until_it_says
+from agents import Agent, free_port, helpers
+from harness import dwarfprof, program, start, wait_for, wait_until_it_says
 
 # Passes connections on from one port to another.
 FORWARD = ("import socket, sys, threading\n"
@@ -49,11 +51,21 @@ class Receiver:
                 found.append(json.load(file))
         return found
 
-    def calls(self, by):
+    def calm(self):
+        """Ends the faults."""
+        with open(os.path.join(self.directory, "calm"), "w", encoding="utf-8"):
+            pass
+
+    def different(self, by):
+        """The requests by that protocol, or pushed profiles. One that is repeated, as its answer was lost, has the same ids."""
+        return {r["id"] if by == "push" else tuple(p["id"] for p in r["profiles"]): r
+                for r in self.got() if r["by"] == by}.values()
+
+    def calls(self, by, got=None):
         """Samples of the kind `samples', of OpenTelemetry's requests by that protocol, or of pushed profiles."""
+        requests = [r for r in (self.got() if got is None else got) if r["by"] == by]
         if by == "push":
-            return sum(p["totals"][0] for p in self.got() if p["by"] == by)
-        requests = [r for r in self.got() if r["by"] == by]
+            return sum(p["totals"][0] for p in requests)
         assert not any(r["faults"] for r in requests), requests
         return sum(sum(s["values"] or ()) or len(s["times"] or ()) for r in requests for p in r["profiles"]
                    if p["type"] == ["samples", "count"] or len(r["profiles"]) == 1 for s in p["samples"])
@@ -111,7 +123,7 @@ class Deliveries(Agent):
         caller = self.caller()
         args = *self.of_calls(caller), "--deliver", "100ms", "--otlp", url, "--pull", address
         for more, words in ((), "could not be delivered in time, and are lost"), \
-                (("--spool", self.out + ".spool"), f"wait in {self.out}.spool until an agent delivers there again"):
+                (("--spool", self.out + ".spool"), f"are kept in {self.out}.spool until an agent delivers there again"):
             agent = self.agent(*args, *more)
             wait_for(lambda: self.call(caller, 200) and self.figures(address)[f'spooled{{backend="{url}"}}'] > 2)
             said = self.end_in_time(agent)
@@ -131,14 +143,14 @@ class Deliveries(Agent):
         self.assertEqual(self.figures(address)["spooled_left"], 0)
         configure("/two")
         agent.send_signal(signal.SIGHUP)
-        said = wait_until_it_says(agent, "no agent delivers from")
-        self.assertRegex(said, rf"requests wait in {self.out}\.spool until an agent delivers there again")
+        said = wait_until_it_says(agent, "no agent delivers the spools in")
+        self.assertRegex(said, rf"requests are kept in {self.out}\.spool until an agent delivers there again")
         figures = self.figures(address)
         self.assertGreater(figures["spooled_left"], 0)
         self.assertGreater(figures["spooled_left_bytes"], 0)
         self.end(agent)
         agent = self.agent(*self.of_calls(caller), "-c", self.config, "--pull", address,
-                           said=["no agent delivers from", "sampling"])
+                           said=["no agent delivers the spools in", "sampling"])
         self.assertEqual(self.figures(address)["spooled_left"], figures["spooled_left"])
         self.end(agent)
 
@@ -170,7 +182,173 @@ class Deliveries(Agent):
         self.assertLessEqual(max(figure("spooled_bytes")), 1 << 16)
 
 
+    def test_all_protocols_with_times_in_seconds(self):
+        """All processes by default. The end delivers what was sampled since the start."""
+        receiver = Receiver(self, self.out + ".received")
+        urls = [f"{scheme}://127.0.0.1:{receiver.ports[scheme]}" for scheme in ("grpc", "http")]
+        address, spool = f"127.0.0.1:{free_port()}", self.out + ".spool"
+        args = "--otlp", urls[0], "--otlp", urls[1], "--pyroscope", urls[1], "--pull", address, "--interval", "10", "--deliver", "60"
+        with harness.busy() as one, harness.busy() as other:
+            for left in 2, 1, 0:  # a busy machine has much to write
+                agent = self.agent("--spool", spool, *args)
+                pulled = gzip.decompress(subprocess.run(["curl", "-sSf", f"http://{address}/debug/pprof/profile?seconds=2"],
+                                                        capture_output=True, check=True, timeout=120).stdout)
+                self.assertTrue(left < 2 or not receiver.got())  # what has been tried before is delivered
+                with harness.going_first(agent.pid):
+                    agent.terminate()
+                    said = agent.communicate(timeout=60)[1]
+                if not left or "could not be written in time" not in said:
+                    break
+            self.assertEqual(agent.returncode, 0, said)
+        # What takes longer to deliver than the end may.
+        agent = self.agent("--spool", spool, *args)
+        wait_for(lambda: not glob.glob(os.path.join(spool, "*/[0-9]*")))
+        agent.kill()
+        self.assertIn(b"fibonacci", pulled)
+        for by in "grpc", "http":
+            profiles = [p for r in receiver.got() if r["by"] == by for p in r["profiles"]]
+            pids = {str(p["resource"].get("process.pid")) for p in profiles for s in p["samples"]
+                    if any(line["function"] == "fibonacci" for frame in s["stack"] for line in frame["lines"])}
+            self.assertEqual(pids, {one, other}, by)
+            self.assertEqual({(*p["type"], p["period"]) for p in profiles}, {("samples", "count", 1000000000 // 19)}, by)
+        pushed = [p for p in receiver.got() if p["by"] == "push" and p["labels"]["service_name"] == "fibonacci"]
+        self.assertIn("fibonacci", pushed[0]["functions"])
+        self.assertEqual((pushed[0]["period"], pushed[0]["period_ns"]), ("cpu/nanoseconds", 1000000000 // 19))
+
+    def test_names_are_left_to_the_backend(self):
+        """It gets addresses and build ids, and nobody here looks names up."""
+        receiver = Receiver(self, self.out + ".received")
+        args = "--otlp", f"grpc://127.0.0.1:{receiver.ports['grpc']}", "--pyroscope", f"http://127.0.0.1:{receiver.ports['http']}"
+        with harness.busy() as pid:
+            agent = self.agent("-p", pid, "-F", "99", "--user-only", "--no-symbols", "--deliver", "300ms", *args)
+            wait_for(lambda: {"grpc", "push"} <= {r["by"] for r in receiver.got()})
+            self.assertNotIn("namer", helpers(agent.pid))
+            self.end(agent)
+        ids, own = set(), program("fibonacci")
+        for r in receiver.got():
+            pushed = r["by"] == "push"
+            for s in r["samples"] if pushed else [s for p in r["profiles"] for s in p["samples"]]:
+                for frame in s["stack"]:
+                    if frame["mapping"]:
+                        self.assertEqual(frame["lines"], [])
+                        self.assertGreater(frame["address"], 0)
+                        attributes = frame["mapping"]["attributes"]
+                        if not pushed and frame["mapping"]["file"] == own:
+                            ids.add((attributes["process.executable.build_id.gnu"],
+                                     len(attributes["process.executable.build_id.htlhash"])))
+            if pushed:
+                self.assertEqual(r["functions"] or [], [])
+                ids.add((r["build_ids"][own], 32))
+        self.assertEqual(len(ids), 1, ids)
+
+    def test_deep_stacks(self):
+        """Whole, or as many frames as the backend takes, and a mark."""
+        receiver = Receiver(self, self.out + ".received")
+        deep = subprocess.Popen([program("deep"), "1500"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(deep.communicate)
+        self.addCleanup(deep.kill)
+        wait_for(lambda: "libc.so.6" in harness.read(f"/proc/{deep.pid}/maps"))
+        spool, http = self.out + ".spool", f"http://127.0.0.1:{receiver.ports['http']}"
+        args = *self.of_calls(deep), "--max-stack", "2048", "--otlp", f"grpc://127.0.0.1:{receiver.ports['grpc']}", \
+            "--otlp", http, "--max-frames", "500", "--pyroscope", http
+        agent = self.agent("--spool", spool, *args)
+        self.call(deep, 3)
+        self.end_and_deliver(agent, spool, *args)
+        found = {}
+        for r in receiver.got():
+            for s in r["samples"] if r["by"] == "push" else [s for p in r["profiles"] for s in p["samples"]]:
+                marks = [i for i, frame in enumerate(s["stack"]) if frame["lines"] and frame["lines"][0]["function"] == "[frames left out]"]
+                names = {line["function"] for i in (1, -1) for line in s["stack"][i]["lines"]}
+                found.setdefault(r["by"], set()).add((len(s["stack"]) if marks else len(s["stack"]) > 1500, *marks))
+                self.assertTrue(names & {"descend"} and names & {"_start"}, names)
+        self.assertEqual(found, {"grpc": {(True,)}, "http": {(500, 250)}, "push": {(1000, 500)}})
+
+    def test_several_events(self):
+        """Each has its own values; the label that tells them apart would not be a valid one."""
+        receiver = Receiver(self, self.out + ".received")
+        address, caller = f"127.0.0.1:{free_port()}", self.caller()
+        url = f"http://127.0.0.1:{receiver.ports['http']}"
+        self.agent("-p", str(caller.pid), "-e", "context-switches,page-faults", "--deliver", "300ms", "--pyroscope", url,
+                   "--pull", address)
+        wait_for(lambda: self.call(caller, 100) and sum(p["totals"][0] for p in receiver.got()) > 100)
+        self.assertEqual({tuple(p["types"]) for p in receiver.got()}, {("context_switches/count", "page_faults/count")})
+        self.assertEqual(self.figures(address)[f'delivery_failed_total{{backend="{url}"}}'], 0)
+
+
+class Faults(Agent):
+    LONG = "test_ten_minutes",
+
+    def deliver_for(self, seconds):
+        """To backends that refuse, break off or are slow at random."""
+        seed, kinds = random.randrange(1 << 30), ("grpc", "http", "push")
+        receiver = Receiver(self, self.out + ".received", "-requests", f"random:{seed}", "-connections", f"random:{seed}")
+        address, caller, n = f"127.0.0.1:{free_port()}", self.caller(), 0
+        http = f"http://127.0.0.1:{receiver.ports['http']}"
+        self.agent(*self.of_calls(caller), "--deliver", "200ms", "--spool", self.out + ".spool", "--pull", address,
+                   "--backend", "grpc", "--otlp", f"grpc://127.0.0.1:{receiver.ports['grpc']}", "--backend", "http", "--otlp", http,
+                   "--backend", "push", "--pyroscope", http)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            n += len(self.call(caller, 50))
+        receiver.calm()
+        wait_for(lambda: self.figures(address)["samples_total"] == n)
+        self.wait_until_written(address, len(kinds))
+        # The longest pause, and what came meanwhile.
+        wait_for(lambda: not any(self.figures(address)[f'spooled{{backend="{kind}"}}'] for kind in kinds), 300)
+        figures = self.figures(address)
+        self.assertEqual(figures["intervals_failed_total"], 0)
+        for kind in kinds:
+            with self.subTest(kind, seed=seed):
+                delivered, failed, dropped = (figures[f'{what}_events_total{{backend="{kind}"}}']
+                                              for what in ("delivered", "delivery_failed", "delivery_dropped"))
+                self.assertEqual((delivered + failed, dropped), (n, 0))
+                # One of which the answer was lost is repeated, and then refused, perhaps.
+                received = receiver.calls(kind, receiver.different(kind))
+                self.assertTrue(delivered <= received <= n, (delivered, failed, received, n))
+                self.assertGreater(figures[f'delivery_retried_total{{backend="{kind}"}}'], 0)
+
+    def test_each_call_is_delivered_once_or_counted(self):
+        self.deliver_for(8)
+
+    def test_ten_minutes(self):
+        self.deliver_for(600)
+
+
 class Kinds(Agent):
+    LONG = "test_fewer_blocks_are_scaled",
+
+    def off_cpu(self, code, interval, *args):
+        """The off-CPU times of a program in Python, with their weights, in three intervals."""
+        sleeper = subprocess.Popen([sys.executable, "-c", "import threading, time\n" + code])
+        self.addCleanup(sleeper.wait)
+        self.addCleanup(sleeper.kill)
+        with open(self.config, "w", encoding="utf-8") as file:
+            file.write("off-cpu = yes\n" + "".join(f"{line}\n" for line in args))
+        store = self.out + str(sleeper.pid)
+        agent = self.agent("-c", self.config, "-p", str(sleeper.pid), "--store", store, "--interval", interval)
+        wait_for(lambda: len(glob.glob(os.path.join(store, "*"))) >= 5)
+        self.end(agent)
+        # The first and the last one are shorter.
+        paths = sorted(glob.glob(os.path.join(store, "*")))[1:4]
+        return [(s["value_ns"] / 1e9, s["weight"]) for path in paths for s in self.samples(path) if s["event"] == "off-cpu"]
+
+    def test_short_blocks_are_left_out(self):
+        found = self.off_cpu("while True:\n    time.sleep(0.0003)\n    time.sleep(0.004)\n", "300ms")
+        self.assertGreater(len(found), 10)
+        self.assertGreaterEqual(min(found)[0], 0.001)
+
+    def test_fewer_blocks_are_scaled(self):
+        """At most about so many per second; those that are left stand for all."""
+        n, seconds = 20, 3
+        found = self.off_cpu("def sleep():\n    while True:\n        time.sleep(0.005)\n        time.sleep(0.03)\n"
+                                      f"for _ in range({n}): threading.Thread(target=sleep).start()\n", "1s",
+                                      "min-block = 20ms", "max-rate = 50")
+        self.assertGreaterEqual(min(found)[0], 0.02)
+        self.assertLess(len(found), 2 * 50 * seconds)
+        self.assertGreater(max(weight for _, weight in found), 1)
+        # Of each thread, blocks of 30 of 35 ms.
+        self.assertAlmostEqual(sum(time * weight for time, weight in found) / (n * seconds * 30 / 35), 1, delta=0.35)
+
     def test_time_on_and_off_the_cpu(self):
         """Pyroscope's UI tells profiles by name, type and unit."""
         receiver = Receiver(self, self.out + ".received")
@@ -322,7 +500,7 @@ class Secured(Agent):
         wait_until_it_says(agent, "cannot be reached, its profiles wait")
         self.end(agent)
         self.assertEqual(receiver.got(), [])
-        agent = self.agent(*self.of_calls(caller), "--spool", self.path("spool"), *args, "--insecure")
+        agent = self.agent(*self.of_calls(caller), "--deliver", "300ms", "--spool", self.path("spool"), *args, "--insecure")
         wait_for(lambda: receiver.calls("http") == len(calls))
         self.end(agent)
 
@@ -331,7 +509,7 @@ class Options(Agent):
     def test_what_is_wrong(self):
         https = "otlp = https://h\n"
         for text, line, column, words in (
-                ("token-file = /x\n", 1, 14, "give --otlp, --pyroscope or --backend before it"),
+                ("token-file = /x\n", 1, 14, "give --otlp, --pyroscope or --backend first"),
                 ("[backend a]\notlp = h\n", 2, 8, "--otlp takes a URL such as grpc://127.0.0.1:4317, not 'h'"),
                 ("[backend a]\ntenant = t\n", 1, 1, "this backend lacks a URL"),
                 ("[backend a]\ntenant = t\n[backend b]\n" + https, 1, 1, "this backend lacks a URL"),
@@ -353,6 +531,7 @@ class Options(Agent):
                 (["--otlp", "http://h?key=s3cret-1", "--otlp", "http://h?key=s3cret-2"], "http://h?*** is given twice"),
                 (["--otlp", "me:s3cret@h"], "not '***@h'"),
                 (["--otlp", "http://me:s3cret@h", "--ca-file", "/x"], "http://***@h has no TLS"),
+                (["--otlp", "http://h", "--max-frames", "1"], "--max-frames takes a whole number from 2 to"),
                 (["--backend", "x"], "lacks a URL")):
             result = dwarfprof("agent", "--check", *args)
             self.assertEqual(result.returncode, 2, args)

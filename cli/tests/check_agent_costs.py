@@ -14,7 +14,7 @@ import sys
 import threading
 
 import harness
-from agents import Agent, free_port
+from agents import Agent, free_port, helpers, nice_of
 from harness import read, wait_for
 
 SECRET = "pOqu8sie"
@@ -35,25 +35,9 @@ class Refusing(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def nice_of(path):
-    """Of a thread, or of a process's first one: field 19 of proc_pid_stat(5). 0: it has ended."""
-    fields = read(f"{path}/stat").rpartition(")")[2].split()
-    return int(fields[16]) if fields else 0
-
-
 def threads(pid):
     """Their priorities, by name."""
     return {read(f"/proc/{pid}/task/{tid}/comm").strip(): nice_of(f"/proc/{pid}/task/{tid}") for tid in os.listdir(f"/proc/{pid}/task")}
-
-
-def helpers(pid):
-    """The priorities of all processes below one, by the kind of helper."""
-    found = {}
-    for tid in os.listdir(f"/proc/{pid}/task"):
-        for child in read(f"/proc/{pid}/task/{tid}/children").split():
-            found[" ".join(read(f"/proc/{child}/cmdline").split("\0")[1:2])] = nice_of(f"/proc/{child}")
-            found |= helpers(child)
-    return found
 
 
 class Costs(Agent):
@@ -103,7 +87,9 @@ class Costs(Agent):
         calls = self.call(caller, 100)
         wait_for(lambda: self.figures(self.address)["samples_total"] == len(calls))
         self.assertEqual(self.figures(self.address)["walk_seconds_count"], 0)
+        wait_for(lambda: "which walk stacks</th><td>not measured" in self.status())
         set_to("1")
+        wait_for(lambda: "not measured" not in self.status())
         calls += self.call(caller, 100)
         wait_for(lambda: self.figures(self.address)["walk_seconds_count"] >= 100)
         self.assertGreater(self.figures(self.address)["walk_seconds_sum"], 0)

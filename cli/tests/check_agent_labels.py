@@ -219,6 +219,78 @@ class Cardinality(Labels):
         self.assertNotIn("process.linux.cgroup", dict(next(iter(resources[0]))))
 
 
+# Threads with names of their own, one after the other, each of which makes some calls.
+NAMER = ("import os, sys, threading\n"
+         "def call(i):\n"
+         "    with open(f'/proc/self/task/{threading.get_native_id()}/comm', 'w') as file: file.write(f'worker-{i}')\n"
+         "    for _ in range(4): os.getppid()\n"
+         "for line in sys.stdin:\n"
+         "    for i in range(int(line)):\n"
+         "        thread = threading.Thread(target=call, args=(i,))\n"
+         "        thread.start()\n"
+         "        thread.join()\n"
+         "    print('done', flush=True)\n")
+
+
+class Series(Labels):
+    """Pyroscope makes one of each set of texts that a profile's samples have, and of OpenTelemetry's attributes, too."""
+    LONG = "test_of_many_labels_there_are_few",
+
+    def series(self):
+        """The values of each, of all pushes."""
+        found = collections.Counter()
+        for r in self.receiver.got():
+            for of in r["series"] if r["by"] == "push" else ():
+                found[tuple(sorted(of["labels"].items()))] += of["totals"][0]
+        return found
+
+    def test_of_many_threads_there_are_few(self):
+        namer = subprocess.Popen([sys.executable, "-c", NAMER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(namer.communicate)
+        self.addCleanup(namer.kill)
+        wait_for(lambda: "libc.so.6" in harness.read(f"/proc/{namer.pid}/maps"))
+        agent = self.deliver([namer], *self.urls(), "--label-sets", "20", calls=0)
+        self.call(namer, 50)
+        self.end_and_deliver(agent, self.spool, *self.args)
+        found = self.series()
+        self.assertEqual(sum(found.values()), 200)
+        names = collections.Counter()
+        for labels, n in found.items():
+            names[dict(labels)["thread_name"]] += n
+        self.assertEqual(len(names), len(found), found)
+        # A quarter of them, a quarter of that, and one of all others.
+        self.assertEqual(names, {**{f"worker-{i}": 4 for i in range(6)}, "other": 176})
+        attributes = collections.Counter()
+        for r in self.receiver.got():
+            for p in r["profiles"] if r["by"] == "grpc" else ():
+                for s in p["samples"]:
+                    key = tuple(sorted(p["resource"].items())), tuple(sorted(s["attributes"].items()))
+                    attributes[key] += sum(s["values"] or ()) or len(s["times"])
+        self.assertEqual(len(attributes), len(found), attributes)
+        self.assertEqual(sum(attributes.values()), 200)
+
+    def test_of_many_labels_there_are_few(self):
+        """A program that never sets the same one again."""
+        log, address = self.out + ".log", f"127.0.0.1:{free_port()}"
+        program = subprocess.Popen([harness.program("custom-pie"), "3600", log], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                   text=True)
+        self.addCleanup(program.communicate)
+        self.addCleanup(program.kill)
+        url = self.urls()[-1]
+        agent = self.agent("-p", str(program.pid), "-F", "499", "--label-sets", "40", "--deliver", "300ms", "--pyroscope", url,
+                           "--pull", address)
+        program.stdin.write("\n")
+        program.stdin.flush()
+        wait_for(lambda: sum(self.series().values()) > 300)
+        figures = self.figures(address)
+        self.end(agent)
+        found = self.series()
+        self.assertLessEqual(len(found), 40 / 4 + 2)
+        self.assertTrue(any("number" in dict(labels) for labels in found), found)
+        self.assertEqual(figures[f'delivery_failed_total{{backend="{url}"}}'], 0)
+        self.assertGreater(figures[f'samples_folded_total{{backend="{url}"}}'], 100)
+
+
 class Rules(Labels):
     def test_of_all_and_of_one(self):
         """A file with Prometheus's names; each backend has its own filter. What is dropped is counted."""
@@ -250,7 +322,7 @@ class Rules(Labels):
         url = "[backend a]\notlp = http://h\n"
         for text, line, column, words in (
                 ("relabel = source_labels=a regex=(b action=drop\n", 1, 35, "a ( has no ), at ' action=drop'"),
-                ("relabel = source_labels=a regex=b action=kep\n", 1, 42, "there is no action 'kep'"),
+                ("relabel = source_labels=a regex=b action=kep\n", 1, 42, "unknown action 'kep'"),
                 (url + "relabel = action=drop\n", 3, 11, "drop needs source_labels"),
                 (url + "relabel = source_labels=a regex=\\d action=drop\n", 3, 33, "write [0-9] for \\d"),
                 ("relabel = source_labels=a regex=b action=drop\ninterval = x\n", 2, 12, "'x'")):

@@ -178,7 +178,7 @@ class Requests(Agent):
         metrics = read()
         self.assertIn("application/openmetrics-text; version=1.0.0", harness.read(self.out + ".head"))
         self.assertEqual(metrics["dwarfprof_stacks_total", "complete"], len(calls))
-        for reason in "rings_full", "reports_full", "nested", "missed", "unreadable":
+        for reason in "rings_full", "reports_full", "nested", "missed", "unreadable", "untracked":
             self.assertEqual(metrics["dwarfprof_samples_lost_total", reason], 0)
         self.assertEqual(metrics["dwarfprof_intervals_failed_total",], 0)
         before = harness.cpu_time(agent.pid)
@@ -246,6 +246,35 @@ class Requests(Agent):
         self.assertEqual((ask("s3cret-2"), ask("s3cret-3")), (401, 200))
         self.end(agent)
 
+    def test_old_tokens_are_forgotten(self):
+        """One that nobody has asked with is nowhere in the agent's memory once there is another one."""
+        def write(text):
+            with open(token, "w") as file:
+                file.write(text)
+        token = self.out + ".token"
+        write("s3cret-old\n")
+        agent = self.agent("--pull", self.address, "--pull-token-file", token)
+        self.assertTrue(self.has_in_memory(agent.pid, b"s3cret-old"))
+        write("s3cret-new\n")
+        agent.send_signal(signal.SIGHUP)
+        wait_until_it_says(agent, "new configuration")
+        self.assertTrue(self.has_in_memory(agent.pid, b"s3cret-new"))
+        wait_for(lambda: not self.has_in_memory(agent.pid, b"s3cret-old"), 20)
+        self.end(agent)
+
+    @staticmethod
+    def has_in_memory(pid, text):
+        with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb") as memory:
+            for line in maps:
+                begin, end = (int(number, 16) for number in line.split()[0].split("-"))
+                # Of its heaps and stacks; others are reserved, or the kernel's.
+                if line.split()[1] == "rw-p" and len(line.split()) == 5 + ("[" in line) and end - begin <= 16 << 20:
+                    memory.seek(begin)
+                    with contextlib.suppress(OSError):
+                        if text in memory.read(end - begin):
+                            return True
+        return False
+
     def test_needs_a_library(self):
         with tempfile.TemporaryDirectory() as empty:
             with open(os.path.join(empty, "libmicrohttpd.so.12"), "wb"):
@@ -311,10 +340,12 @@ class Requests(Agent):
         wait_for(lambda: self.curl(f"{self.url}/debug/pprof/profile?seconds=1")[0] == 200, 20)
 
     def test_clients_that_only_stop_sending_get_their_profiles(self):
-        """While the agent looks for those that have gone: the last request finds no room."""
+        """While the agent looks for those that have gone: the last request finds no room. And while an older connection
+        is silent, as what the library looks at first is the oldest one."""
         self.agent("--pull", self.address)
         host, port = self.address.split(":")
         with contextlib.ExitStack() as stack:
+            stack.enter_context(socket.create_connection((host, int(port))))
             clients = []
             for version in ["1.1"] * 6 + ["1.0"] * 2:
                 clients.append(stack.enter_context(socket.create_connection((host, int(port)))))

@@ -260,7 +260,7 @@ class Btf(unittest.TestCase):
             os.mkdir("/lib/modules")
             self.addCleanup(os.rmdir, "/lib/modules")
         modules = f'mount -t tmpfs none /lib/modules\nmkdir "/lib/modules/$(uname -r)"\ncp {copy} "/lib/modules/$(uname -r)/vmlinux"'
-        need = "--off-cpu, --wall and dump need it there even with --btf: libbpf looks nowhere else for what they attach to"
+        need = "--off-cpu, --wall and dump need it there even with --btf\n"
         with busy() as pid:
             cpu, off_cpu, dump = self.command("CPU", pid), OFF_CPU, self.command("DUMP", pid)
             for command, options, prepare, said in (

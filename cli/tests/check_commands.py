@@ -126,6 +126,8 @@ class Lists(unittest.TestCase):
         self.assertEqual(bash_completes("report", "--format", "=", "fi"), {"firefox", "firefox-gz"})
         self.assertEqual(bash_completes("diff", "--format", "js"), {"json"})
         self.assertEqual(bash_completes("--unwind", "="), {"auto", "dwarf", "fp", "copy"})
+        self.assertEqual(bash_completes("--native-frames", "="), {"fold", "all", "only"})
+        self.assertEqual(bash_completes("probes", "--sandbox", "r"), {"require"})
         self.assertEqual(bash_completes("--by", "t"), {"tid", "thread_name"})
         self.assertEqual(bash_completes("-e", "up"), {"uprobe:"})
         self.assertIn("1", bash_completes("top", "-p", ""))

@@ -5,9 +5,11 @@
 usage: check_confined.py DWARFPROF PROGRAM-DIR
 """
 import contextlib
+import ctypes
 import errno
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import subprocess
@@ -23,7 +25,14 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../
 import debug_files  # noqa: E402
 
 NOBODY = 65534
+CAP_DAC_READ_SEARCH, PR_CAPBSET_DROP = 2, 24  # linux/capability.h, linux/prctl.h
 LANDLOCK_CREATE_RULESET = 444  # x86-64's asm/unistd_64.h
+
+
+def drop_dac_read_search():
+    """What is executed has not got it, even as root."""
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_CAPBSET_DROP, CAP_DAC_READ_SEARCH) < 0:
+        raise OSError(ctypes.get_errno(), "prctl")
 
 
 class Confined(unittest.TestCase):
@@ -154,15 +163,32 @@ class Confined(unittest.TestCase):
         os.chmod(self.directory, 0o700)
 
     def test_another_user_s_directory_by_every_command(self):
+        """Also by a root as that of Docker's containers, whose helpers cannot open what only others may."""
         self.make_theirs("a.dwarfprof", "b.dwarfprof")
         one = self.run_on("report", self.recording, "--format", "jsonl", "--no-symbols").stdout.splitlines()
-        both = self.run_on("report", self.directory, "--format", "jsonl", "--no-symbols")
-        self.assertEqual((len(both.stdout.splitlines()), both.stderr), (2 * len(one), ""))
-        # The name has a reason behind it, as that of a function that waits: it is looked for again without.
-        named = self.run_on("annotate", "fibonacci [reason]", self.directory)
-        self.assertEqual(named.stderr, "")
-        self.assertTrue(named.stdout.startswith("fibonacci: "))
-        self.assertIn("fibonacci", self.run_on("diff", self.directory, self.directory).stdout)
+        for how in {}, {"preexec_fn": drop_dac_read_search}:
+            with self.subTest(how):
+                both = self.run_on("report", self.directory, "--format", "jsonl", "--no-symbols", **how)
+                self.assertEqual((len(both.stdout.splitlines()), both.stderr), (2 * len(one), ""))
+                # The name has a reason behind it, as that of a function that waits: it is looked for again without.
+                named = self.run_on("annotate", "fibonacci [reason]", self.directory, **how)
+                self.assertEqual(named.stderr, "")
+                self.assertTrue(named.stdout.startswith("fibonacci: "))
+                compared = self.run_on("diff", self.directory, self.directory, **how)
+                self.assertIn("fibonacci", compared.stdout)
+                self.assertEqual(compared.stderr, "")
+
+    def test_more_recordings_than_descriptors(self):
+        """Where they can only be opened before rights are given up, a quarter of the descriptors is for them."""
+        def bound():
+            drop_dac_read_search()
+            resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+        self.make_theirs(*(f"{i:02}.dwarfprof" for i in range(18)))
+        one = self.run_on("report", self.recording, "--format", "jsonl", "--no-symbols").stdout.splitlines()
+        result = self.run_on("report", self.directory, "--format", "jsonl", "--no-symbols", preexec_fn=bound)
+        self.assertEqual(len(result.stdout.splitlines()), 16 * len(one))
+        self.assertEqual(result.stderr, f"dwarfprof: warning: 2 recordings of {self.directory} are left out: more "
+                         "than can be opened before rights are given up; use --from and --to\n")
 
     def test_no_output_takes_the_place_of_what_is_read(self):
         self.make_theirs("a.dwarfprof", "b.dwarfprof")

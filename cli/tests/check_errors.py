@@ -264,12 +264,12 @@ class Errors(unittest.TestCase):
 
     def test_a_uprobe_by_either_way(self):
         """Where the kernel has no uprobe links, perf sets uprobes."""
-        with Target(program("inefficient"), "300") as pid:
-            for way in (None, lambda: refuse(errno.EINVAL, BPF, BPF_LINK_CREATE)):
-                result = dwarfprof("-p", pid, "-d", "500ms", "-e", f"uprobe:{program('inefficient')}:report",
-                                   preexec_fn=way)
-                self.assertEqual(result.returncode, 0, result.stderr)
-                self.assertRegex(result.stdout, r"^inefficient;_start;.*;main;report \d+\n\[totals")
+        for way in (None, lambda: refuse(errno.EINVAL, BPF, BPF_LINK_CREATE)):
+            # To the end of a program that calls it: a machine that stands still for a second takes no hit away.
+            result = dwarfprof("-e", f"uprobe:{program('inefficient')}:report", "--", program("inefficient"), "1",
+                               preexec_fn=way)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertRegex(result.stdout, r"(?m)^inefficient;_start;.*;main;report \d+$")
 
     def test_a_target_that_ends_before_sampling_begins(self):
         with busy() as pid:

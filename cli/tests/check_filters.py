@@ -216,7 +216,7 @@ class Inherit(Filters):
             self.assert_complete([s for s in run.samples if s["comm"] == "fibonacci"])
 
     def test_it_goes_with_processes_and_commands_alone(self):
-        self.assert_refused(2, ["--no-inherit goes with -p PID or -- CMD"], "-a", "--no-inherit", lines=2)
+        self.assert_refused(2, ["--no-inherit needs -p PID or -- CMD"], "-a", "--no-inherit", lines=2)
 
 
 class Threads(Filters):

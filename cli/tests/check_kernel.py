@@ -138,24 +138,28 @@ class KernelStacks(unittest.TestCase):
     def check_hidden(self, *prefix):
         """No kernel address is shown, but the time spent there is."""
         command = [*prefix, harness.DWARFPROF, "-F", "499", "-d", "500ms"]
-        with copy_zeros() as pid:
-            stream, folded, text = (run(*command, "-p", pid, *more) for more in
-                                    (["--format", "jsonl"], [], ["--format", "text"]))
+        with copy_zeros() as pid, tempfile.TemporaryDirectory() as directory:
+            os.chmod(directory, 0o777)
+            paths = [os.path.join(directory, f"x.{kind}") for kind in ("jsonl", "folded", "txt")]
+            named = run(*command, "-p", pid, *(word for path in paths for word in ("-o", path)))
+            stream, folded, text = map(harness.read, paths)
             raw = run(*command, "-p", pid, "--no-symbols", "--format", "jsonl")
             user = run(*command, "-p", pid, "-U")
-        for result in (stream, folded, text, raw, user):
+        for result in (named, raw, user):
             self.assertEqual(result.returncode, 0, result.stderr)
-            self.assertNotIn("0xffff", result.stdout)
-        for result in (stream, raw):
+        for shown in (stream, folded, text, raw.stdout, user.stdout):
+            self.assertTrue(shown)
+            self.assertNotIn("0xffff", shown)
+        for shown, result in ((stream, named), (raw.stdout, raw)):
             self.assertEqual(result.stderr.count(HIDDEN), 1)
-            samples = samples_of(result.stdout)
+            samples = samples_of(shown)
             self.assertEqual({s["kernel_stack_error"] for s in samples} - {None}, {"addresses_hidden"})
             self.assertFalse([s for s in samples if s["kernel_stack"]])
-        self.assertIn(";read;[kernel]_[k] ", folded.stdout)
-        self.assertRegex(text.stdout, r"% +\[kernel\] +\[kernel\]\n")
+        self.assertIn(";read;[kernel]_[k] ", folded)
+        self.assertRegex(text, r"% +\[kernel\] +\[kernel\]\n")
         self.assertNotIn(HIDDEN, user.stderr)
         self.assertNotIn("[k]", user.stdout)
-        return stream.stderr
+        return named.stderr
 
     def test_hidden_without_a_capability(self):
         said = self.check_hidden(*WITH_TWO)

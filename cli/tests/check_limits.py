@@ -56,7 +56,7 @@ class Limits(unittest.TestCase):
     def test_what_has_nothing_to_do_with_them(self):
         result = run("--btf", "/dev/null", stdout=subprocess.PIPE)
         self.assertEqual((result.returncode, result.stdout), (2, ""))
-        self.assertIn("leave out --btf", result.stderr)
+        self.assertIn("--limits and --btf exclude each other", result.stderr)
 
     def test_what_cannot_be_written(self):
         with open("/dev/full", "w") as full:

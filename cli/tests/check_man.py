@@ -113,12 +113,6 @@ class Page(unittest.TestCase):
         self.assertLessEqual(self.described("AGENT"), self.helped("agent"))
         self.assertIn("-o", self.helped() - self.helped("agent"))
 
-    def test_lists_the_keys_of_top(self):
-        listed = run(DWARFPROF, "top", "--help").stdout.partition("\nKeys:\n")[2].partition("\n\n")[0]
-        keys = re.findall(r"(?m)^  (\S.*?) {2,}(\S.*(?:\n {10,}\S.*)*)$", listed)
-        self.assertGreater(len(keys), 15)
-        self.assertIn("".join(f" {names} {does[0].upper()}{' '.join(does[1:].split())}." for names, does in keys), self.text)
-
     def words(self, argument):
         """The rows of a table, as listed for an option's argument: `text (.txt)`, `rHEX`."""
         record = next(c for c in json.loads(run(LIST_COMMANDS).stdout) if c["name"] == "record")

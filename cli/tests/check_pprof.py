@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real runs, written as pprof profiles, and read by Go's pprof."""
 import collections
+import json
 import os
 import re
 import subprocess
@@ -11,6 +12,7 @@ import unittest
 
 import chance
 import harness
+import otlp
 from harness import Target, busy, dwarfprof, program
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../report/tests"))
@@ -177,6 +179,44 @@ class Profiles(unittest.TestCase):
         self.assertEqual(profile["types"], ["events/count"])
         for sample in profile["samples"]:
             self.assertEqual([f["lines"] for f in sample["frames"][:2]], [["report"], ["main"]])
+
+    def test_a_value_in_all_formats(self):
+        """The same sums, as other programs read them."""
+        names = [f"out.{extension}" for extension in ("jsonl", "pb.gz", "otlp", "json", "firefox.json", "speedscope.json", "dwarfprof", "txt")]
+        probe = f"uprobe:{program('valued')}:take(level=request->level)"
+        paths = {name.partition(".")[2]: os.path.join(self.directory, name) for name in names}
+        result = dwarfprof("-e", probe, "--value", "level:bytes", *(o for path in paths.values() for o in ("-o", path)),
+                           "--", program("valued"), "1000", os.path.join(self.directory, "log"), input="\n")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        samples = list(map(json.loads, harness.read(paths["jsonl"]).splitlines()))
+        n, total = len(samples), sum(s["values"]["level"] for s in samples)
+        self.assertEqual(n + int(re.search(r" (\d+) lost", result.stderr)[1]), 1000)
+        self.assertGreater(total, n)
+        go = self.raw(paths["pb.gz"])
+        self.assertEqual(go["types"], ["events/count", "level/bytes"])
+        self.assertEqual([sum(s["values"][i] for s in go["samples"]) for i in range(2)], [n, total])
+        sums = collections.Counter()
+        for kind, events in otlp.by_type(otlp.read(paths["otlp"])).items():
+            sums["/".join(kind)] += sum(value for several in events.values() for _, value, _ in several)
+        self.assertEqual(sums, {"events/count": n, "level/bytes": total})
+        stacks = json.loads(harness.read(paths["json"]))["stacks"]
+        self.assertEqual([sum(s["values"][i] for s in stacks) for i in range(2)], [n, total])
+        firefox = json.loads(harness.read(paths["firefox.json"]))["threads"]
+        self.assertEqual({t["samples"]["weightType"] for t in firefox}, {"bytes"})
+        self.assertEqual(sum(sum(t["samples"]["weight"]) for t in firefox), total)
+        speedscope = json.loads(harness.read(paths["speedscope.json"]))["profiles"]
+        self.assertEqual({p["unit"] for p in speedscope}, {"bytes"})
+        self.assertEqual(sum(sum(p["weights"]) for p in speedscope if not p["name"].startswith("all threads")), total)
+        said = f"\nlevel: {total} bytes in {n} events\n"
+        self.assertIn(said, harness.read(paths["txt"]))
+        self.assertIn(said, dwarfprof("report", paths["dwarfprof"], "--format", "text").stdout)
+        other = os.path.join(self.directory, "other.dwarfprof")
+        for options, said in (([], "A has values 'level', B ''"), (["--value", "level"], "A has level in bytes, B in count:"),
+                              (["--value", "level:nanoseconds"], "A has level in bytes, B in nanoseconds:")):
+            dwarfprof("-e", probe, *options, "-o", other, "--", program("valued"), "10", os.path.join(self.directory, "log"), input="\n")
+            refused = dwarfprof("diff", paths["dwarfprof"], other)
+            self.assertEqual(refused.returncode, 1, refused.stderr)
+            self.assertIn(said, refused.stderr)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ import time
 import tomllib
 import unittest
 
+import chance
 import harness
 import readers
 import valued
@@ -131,7 +132,12 @@ class ProbeManager(unittest.TestCase):
             self.assertEqual(s["weight"], 1)
 
     def test_values_and_counts(self):
-        with self.program(20000) as target:
+        # A program does not wait for a profiler that gets no CPU: of calls that are lost, only the number is known.
+        self.assertTrue(any(self.are_most_there(20000) for _ in range(5)))
+        self.refuse("nothing listens for probes at", "list")
+
+    def are_most_there(self, n):
+        with self.program(n) as target:
             with self.recording("-p", str(target.pid)) as said:
                 self.assertEqual(self.list(), {})
                 probe, = self.add(f"uprobe:{program('valued')}:take{VALUES}", "--name", "taken", "--max-rate", "1000000")
@@ -139,15 +145,17 @@ class ProbeManager(unittest.TestCase):
                 listed = self.list()[probe]
                 self.do("remove", str(probe))
                 self.assertEqual(self.list(), {})
-            self.assertEqual((listed["state"], listed["name"], listed["hits"], listed["thinned"]), ("on", "taken", 20000, 0))
+            self.assertEqual((listed["state"], listed["name"], listed["hits"], listed["thinned"]), ("on", "taken", n, 0))
             samples = self.samples()
             hits = [s for s in samples if s["event"] == "probe"]
             self.check_values(hits, target.logged(), "taken")
-            self.assertEqual(len(hits) + self.lost(said[0]), 20000)
-            self.assertGreater(len(hits), 10000)
+            self.assertEqual(len(hits) + self.lost(said[0]), n)
             self.assertLess(len(hits), len(samples))
-            self.assertLess(sum(s["outcome"] != "complete" for s in hits), len(hits) / 100)
-        self.refuse("nothing listens for probes at", "list")
+        if len(hits) <= n / 2:
+            return False
+        # Up to one in a thousand is not whole.
+        self.assertTrue(chance.is_rare(sum(s["outcome"] != "complete" for s in hits), len(hits), 0.001, 0.01))
+        return True
 
     def test_an_instruction(self):
         path = program("valued")
@@ -277,7 +285,7 @@ class ProbeManager(unittest.TestCase):
                                ("is not an ELF file", ["add", f"uprobe:{__file__}:take"]),
                                ("has no parameter siez", ["add", f"uprobe:{path}:take(x=siez)"]),
                                ("what can be added is uprobe:PATH:NAME", ["add", "cpu"]),
-                               ("the name probe is taken", ["add", f"uprobe:{path}:take(probe=arg1)"]),
+                               ("the name probe is reserved", ["add", f"uprobe:{path}:take(probe=arg1)"]),
                                ("only -e uretprobe: has `time'", ["add", f"uretprobe:{path}:take(time)"]),
                                ("cannot read /nowhere", ["add", "uprobe:/nowhere:take"]),
                                ("there is no probe 7 of yours", ["remove", "7"]),
@@ -335,7 +343,7 @@ class ProbeManager(unittest.TestCase):
             self.assertIn("Permission denied", ask("list").stderr)
             os.chmod(self.socket, 0o666)
             by_root, = self.add(f"uprobe:{own}:take", "--name", "root's")
-            self.refuse("are those of other users' probes", "add", f"uprobe:{own}:take", "--name", f"{NOBODY}:root's")
+            self.refuse("begin the names of other users' probes", "add", f"uprobe:{own}:take", "--name", f"{NOBODY}:root's")
             for why, words in (("only root may probe any process: give -p PID", [f"uprobe:{own}:take"]),
                                (f"you may not trace process {roots.pid}", [f"uprobe:{own}:take", "-p", str(roots.pid)]),
                                ("Permission denied", [f"uprobe:{hidden}:take", "-p", str(target.pid)]),

@@ -476,7 +476,7 @@ class NotWhole(Recording):
             ("diff", "a", "b", "--format", "jsonl"): "known are text (.txt), json (.json), folded",
             ("diff", "a", "b", "-o", "x.pb.gz"): "the extension of 'x.pb.gz' stands for no format: name one with "
                                               "--format; known are text",
-            ("diff", "a", "b", "-o", "x.svg", "-o", "y.svg"): "-o is given twice",
+            ("diff", "a", "b", "-o", "x.svg", "-o", "y.svg"): "give -o once",
             ("diff", "a", "b", "-n", "0"): "a whole number from 1 on",
         }.items():
             result = self.run_on(*command, code=2)

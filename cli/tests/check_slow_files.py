@@ -77,6 +77,15 @@ while not select.select([sys.stdin], [], [], 0)[0]:
 """
 
 
+# It has hundreds of samples, and leaves the CPUs to others most of the time.
+BUSY = """
+import time
+while True:
+    sum(range(100000))
+    time.sleep(0.01)
+"""
+
+
 # Maps files as code, once told to, without looking at them, and starts a program.
 MAPS = """
 import ctypes, os, subprocess, sys
@@ -226,7 +235,7 @@ class HangingFiles(Files):
         files = self.mount(harness.program("fibonacci"), [f"{i}.so" for i in range(n_files)], hangs=hangs,
                            is_deaf=is_deaf)
         unknown = shutil.copy(harness.program("fibonacci"), os.path.join(self.directory, "unknown"))
-        busy = self.start_program("while True: pass")
+        busy = self.start_program(BUSY)
         maps = self.start_program(MAPS, unknown, *files.paths())
         path, said = (os.path.join(self.directory, name) for name in ("samples.jsonl", "said"))
         with open(said, "w") as file:
@@ -306,7 +315,7 @@ class HangingDump(HangingFiles):
     """A file about generated code: who maps it runs on, in memory that is in no file."""
     LONG = "test_one_that_is_not_read", "test_endless_status", "test_endless_read", "test_endless_close"
     PROGRAM = """
-import ctypes, mmap, os, sys
+import ctypes, mmap, os, sys, time
 code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
 code.write(bytes.fromhex("b9ffffff00" "ffc9" "75fc" "c3"))  # a loop
 run = ctypes.CFUNCTYPE(None)(ctypes.addressof(ctypes.c_char.from_buffer(code)))
@@ -317,12 +326,13 @@ fd = os.open(os.path.join(sys.argv[1], f"jit-{os.getpid()}.dump"), os.O_RDONLY)
 assert libc.mmap(None, ctypes.c_size_t(4096), 5, 2, fd, ctypes.c_long(0)) != 2**64 - 1
 while True:
     run()
+    time.sleep(0.01)
 """
 
     def profile(self, n_files, hangs, is_deaf):
         compiler = self.start_program(self.PROGRAM, os.path.join(self.directory, "mounted"))
         files = self.mount(harness.program("fibonacci"), [f"jit-{compiler.pid}.dump"], hangs=hangs, is_deaf=is_deaf)
-        busy = self.start_program("while True: pass")
+        busy = self.start_program(BUSY)
         path, said = (os.path.join(self.directory, name) for name in ("samples.jsonl", "said"))
         with open(said, "w") as file:
             profiler = start("-v", "--no-cache", "-F", "999", "-p", f"{busy.pid},{compiler.pid}", "-o", path, stderr=file)
@@ -423,7 +433,7 @@ libc.munmap(other, 4096)
 
     def test_run_is_over_in_time(self):
         locked, = self.start_locked()
-        busy = self.start_program("while True: pass")
+        busy = self.start_program(BUSY)
         self.profile(locked, busy, "-p", f"{busy.pid},{locked.pid}")
 
 
@@ -454,20 +464,20 @@ while True:
 
     def test_run_is_over_in_time(self):
         locked, = self.start_locked()
-        busy = self.start_program("while True: pass")
+        busy = self.start_program(BUSY)
         said = self.profile(locked, busy, "-p", f"{busy.pid},{locked.pid}")
         self.assertIn(f"mappings of process {locked.pid} cannot be read", said)
 
     def test_run_of_the_machine_is_over_in_time(self):
         locked, = self.start_locked()
-        busy = self.start_program("while True: pass")
+        busy = self.start_program(BUSY)
         said = self.profile(locked, busy, "-a")
         self.assertIn(f"cannot read the mappings of process {locked.pid}: ", said)
 
     def test_those_of_one_user(self):
         """Who reads them waits for two; the others are refused."""
         locked = self.start_locked(5)
-        busy = self.start_program("while True: pass")
+        busy = self.start_program(BUSY)
         said = self.profile(locked[0], busy, "-a")
         for process in locked:
             self.assertIn(f"cannot read the mappings of process {process.pid}: ", said)
@@ -503,7 +513,7 @@ class HangingMemory(Files):
     def test_run_is_over_in_time(self):
         file_system = self.mount(harness.program("fibonacci"), ["stack"], hangs=(READ,), is_deaf=True)
         stack = self.start_stack(*file_system.paths())
-        busy = self.start_program("while True: pass")
+        busy = self.start_program(BUSY)
         path, said = (os.path.join(self.directory, name) for name in ("samples.jsonl", "said"))
         with open(said, "w") as file:
             profiler = start("-v", "--no-cache", "-F", "999", "-p", f"{busy.pid},{stack.pid}", "-o", path, stderr=file)

@@ -228,7 +228,7 @@ class Spans(unittest.TestCase):
                     counts[s["outcome"], s["late"], log.at(s["tid"], s["time_ns"]) % 2 == 0] += 1
         print(dict(counts), result.stderr, flush=True)
         self.assertEqual(counts["complete", False, True], 0)
-        return int(re.search("long enough: ([0-9]+)", result.stderr)[1])
+        return int(re.search("long enough calls, left out: ([0-9]+)", result.stderr)[1])
 
     def test_deep_recursion(self):
         """Of more calls than are kept, some are not known."""

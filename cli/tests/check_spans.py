@@ -16,7 +16,7 @@ import unittest
 
 import check_languages
 import harness
-from harness import CHANGING, Log, dwarfprof, program, refuse, start, values_beside, wait_until_it_says
+from harness import CHANGING, Log, dwarfprof, profile_until_done, program, refuse, start, values_beside, wait_until_it_says
 
 BPF, BPF_LINK_CREATE = 321, 28  # x86-64's asm/unistd_64.h, linux/bpf.h
 SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../test-programs/languages")
@@ -26,7 +26,7 @@ KEYS = {"route", "number"}
 
 class Labels(unittest.TestCase):
     LONG = ("test_many_cpu_samples", "test_many_samples_of_fibers", "test_of_another_compiler", "test_off_cpu_samples",
-            "test_several_probes")
+            "test_many_samples_of_coroutines", "test_several_probes")
 
     def record(self, target, seconds, *options, values=VALUES, form="jsonl", is_early=False, path=None, **kwargs):
         """Returns what dwarfprof wrote, and the program's log."""
@@ -36,16 +36,8 @@ class Labels(unittest.TestCase):
                                   text=True) as process:
                 if is_early:
                     self.assertEqual(process.stdout.readline(), "in the call\n")
-                profiler = start("-p", str(process.pid), "--probe", f"label: {program(target)}:handle({values})", "--no-symbols",
-                                 "--format", form, "-o", out, *options, stderr=subprocess.PIPE, text=True, **kwargs)
-                wait_until_it_says(profiler, "sampling")
-                process.stdin.write("\n")
-                process.stdin.flush()
-                self.assertEqual(process.stdout.readline(), "done\n")
-                profiler.send_signal(signal.SIGINT)
-                said = profiler.communicate(timeout=180)[1]
-                self.assertEqual(profiler.returncode, 0, said)
-                process.stdin.close()
+                profile_until_done(process, "--probe", f"label: {program(target)}:handle({values})", "--no-symbols", "--format", form,
+                                   "-o", out, *options, **kwargs)
             with open(out) as file:
                 return file.read(), Log(log)
 
@@ -193,6 +185,10 @@ class Labels(unittest.TestCase):
         counts = self.counts({"right": 200, "none": 100}, "coroutines", 2, "-F", "1999")
         self.assertLess(counts["unknown"], counts["right"] / 4)
 
+    def test_many_samples_of_coroutines(self):
+        counts = self.counts({"right": 20000, "none": 1000}, "coroutines", 15, "-F", "4999")
+        self.assertLess(counts["unknown"], counts["right"] / 4)
+
     def forked(self, rounds, *options):
         """The samples of test-programs/forks.c, and its log."""
         with tempfile.TemporaryDirectory() as directory:
@@ -332,8 +328,8 @@ class Labels(unittest.TestCase):
     def test_what_is_wrong(self):
         path = program("spans-O2")
         for options, said in ((["--probe", f"{path}:handle(x=arg1)"], "it must be label:PATH:NAME(VALUES)"),
-                              (["--probe", f"label:{path}:handle"], "there must be values"),
-                              (["--probe", f"label:{path}:handle(x=arg1:u46)"], "there must be a type"),
+                              (["--probe", f"label:{path}:handle"], "values are missing"),
+                              (["--probe", f"label:{path}:handle(x=arg1:u46)"], "expected a type"),
                               (["--probe", f"label:{path}:handel(x=arg1)"], "did you mean handle?"),
                               (["--probe", f"label:{path}:*(x=arg1)"], "calls of at most 8 can label samples"),
                               (["--probe", f"label:{path}:handle(x=arg1)", "--probe", f"label:{path}:last(x=arg1)"],
@@ -342,7 +338,7 @@ class Labels(unittest.TestCase):
                                "two --probe have a function of"),
                               (["--probe", f"label:{path}:handle(x=arg1)", "--probe", f"span:{path}:last"],
                                "`span:' goes with no other --probe"),
-                              (sum((["--probe", f"label:{path}:handle(x{i}=arg1)"] for i in range(5)), []), "there may be at most 4 --probe"),
+                              (sum((["--probe", f"label:{path}:handle(x{i}=arg1)"] for i in range(5)), []), "at most 4 --probe"),
                               (["--probe", f"label:{path}:handle(x=arg1)", "-e", f"uprobe:{path}:handle"],
                                "--probe is for CPU and off-CPU samples")):
             with self.subTest(options=options):
@@ -353,22 +349,22 @@ class Labels(unittest.TestCase):
 
 class Languages(unittest.TestCase):
     """Programs that other compilers have made."""
-    LONG = "test_rust",
+    LONG = "test_many_samples_of_go", "test_rust"
 
     def build(self, tool, *options):
         """The program in this language, with the first version of its compiler that there is."""
         directory = self.enterContext(tempfile.TemporaryDirectory())
         out, (compiler, *_) = os.path.join(directory, "spans"), check_languages.tools(tool).values()
         subprocess.run([compiler, *options, "-o", out, os.path.join(SOURCES, "spans." + {"go": "go", "rustc": "rs"}[tool])], check=True,
-                       env=dict(os.environ, GO111MODULE="off", GOCACHE=os.path.join(directory, "go")))
+                       env=dict(os.environ, GO111MODULE="off"))
         return out
 
     def test_rust(self):
         path = self.build("rustc", "--edition", "2021", "-g", "-O")
         labels = Labels()
-        for seconds in 3, 9, 27:
+        for seconds in 15, 45:
             counts = labels.judge(*labels.record(path, seconds, "-F", "4999", values="route=route, number"))
-            if counts["right"] > 5000 and counts["none"] > 100:
+            if counts["right"] > 20000 and counts["none"] > 1000:
                 break
         else:
             self.fail("there was too little to see")
@@ -377,10 +373,16 @@ class Languages(unittest.TestCase):
     def test_go(self):
         """A stack that grows has another address, which was one of calls that are over. Go's own labels tell what is true, and
         a probe's value does not take the place of one with its name."""
+        self.check_go(100, 2, 8, 32)
+
+    def test_many_samples_of_go(self):
+        self.check_go(20000, 15, 45)
+
+    def check_go(self, right, *seconds):
         path = self.build("go", "build")
-        for seconds in 2, 8, 32:
-            counts = self.judge_go(path, seconds)
-            if min(counts[kind] for kind in ("right", "unknown", "none", "own", "probe's")) > 100:
+        for longer in seconds:
+            counts = self.judge_go(path, longer)
+            if counts["right"] > right and min(counts[kind] for kind in ("unknown", "none", "own", "probe's")) > 100:
                 return
         self.fail("there was too little to see")
 

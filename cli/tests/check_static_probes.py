@@ -26,8 +26,17 @@ PYTHON = os.path.realpath("/usr/bin/python3")
 JVM = next(iter(sorted(glob.glob("/usr/lib/jvm/java-17-openjdk-*/lib/server/libjvm.so"))), None)
 STDCXX = "/usr/lib/x86_64-linux-gnu/libstdc++.so.6"
 N = 20000
+NO_SAMPLES = 5  # the exit code
 CUT = 255  # DP_TEXT_CUT in bpf/value_layout.h
 
+# Maps a file's code, without running it.
+MAPS = """
+import mmap, sys
+file = open(sys.argv[1], "rb")
+mapped = mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC)
+print("mapped", flush=True)
+sys.stdin.read()
+"""
 # Logs what returns, is imported, audited and collected, in order. Python 3.11 has function__entry only where the
 # interpreter begins.
 PYTHON_SCRIPT = """
@@ -136,7 +145,8 @@ public class Probed {
 
 class Notes(unittest.TestCase):
     def test_all_of_them_are_listed(self):
-        for path in PYTHON, JVM, STDCXX, os.path.realpath(shutil.which("node")):
+        for path in filter(None, (PYTHON, JVM, STDCXX, shutil.which("node"))):
+            path = os.path.realpath(path)
             result = dwarfprof("probes", "--json", path)
             self.assertEqual(result.returncode, 0, result.stderr)
             listed = json.loads(result.stdout)["usdt"]
@@ -145,6 +155,50 @@ class Notes(unittest.TestCase):
             notes = subprocess.run(["readelf", "-nW", path], capture_output=True, text=True, check=True).stdout
             self.assertEqual(found, collections.Counter(re.findall(r"Provider: (\S+)\n +Name: (\S+)", notes)))
             print(f"{path}: {found.total()} notes of {len(found)} probes", flush=True)
+
+    def test_all_of_some_can_be_attached(self):
+        """With each argument, at all places: the kernel sets them in a process that maps the file."""
+        for path in PYTHON, STDCXX:
+            listed = json.loads(dwarfprof("probes", "--json", path).stdout)["usdt"]
+            arguments = {}
+            for p in listed:
+                arguments.setdefault(f'{p["provider"]}:{p["name"]}', []).append(p["arguments"])
+            with self.subTest(path=path), tempfile.TemporaryDirectory() as directory, \
+                    subprocess.Popen([PYTHON, "-c", MAPS, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as target:
+                self.assertEqual(target.stdout.readline(), "mapped\n")
+                socket = os.path.join(directory, "socket")
+                # A pipe that nobody reads would be full some time.
+                with open(os.path.join(directory, "said"), "w+") as said, \
+                        start("-p", str(target.pid), "--probe-socket", socket, "--format", "folded", stdout=subprocess.DEVNULL,
+                              stderr=said) as profiler:
+                    wait_for(lambda: "sampling" in read(said.name))
+                    for name, places in arguments.items():
+                        values = ",".join(f"arg{i + 1}" for i in range(min(map(len, places))))
+                        probe = f"usdt:{path}:{name}" + (f"({values})" if values else "")
+                        added = dwarfprof("probe", "-s", socket, "add", probe)
+                        self.assertEqual((added.returncode, added.stderr), (0, ""), probe)
+                        removed = dwarfprof("probe", "-s", socket, "remove", added.stdout.strip())
+                        self.assertEqual((removed.returncode, removed.stderr), (0, ""), probe)
+                    profiler.send_signal(signal.SIGINT)
+                    self.assertIn(profiler.wait(timeout=180), (0, NO_SAMPLES), read(said.name))
+                target.stdin.close()
+            print(f"{path}: {len(arguments)} probes with {sum(len(places[0]) for places in arguments.values())} arguments", flush=True)
+
+    def test_all_of_openjdk_at_once(self):
+        """In a process that maps it: some hundred, which the kernel sets one after the other."""
+        if not JVM:
+            self.skipTest("there is no OpenJDK 17")
+        listed = json.loads(dwarfprof("probes", "--json", JVM).stdout)["usdt"]
+        with subprocess.Popen([PYTHON, "-c", MAPS, JVM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as target:
+            self.assertEqual(target.stdout.readline(), "mapped\n")
+            with start("-p", str(target.pid), "-e", f"usdt:{JVM}:*:*", "--format", "folded", stdout=subprocess.DEVNULL,
+                       stderr=subprocess.PIPE, text=True) as profiler:
+                said = wait_until_it_says(profiler, "sampling")
+                profiler.send_signal(signal.SIGINT)
+                said += profiler.communicate(timeout=180)[1]
+            target.stdin.close()
+        self.assertIn(f" at each hit of {len({p['offset'] for p in listed})} places *:* in {JVM}\n", said)
+        self.assertEqual(profiler.returncode, NO_SAMPLES, said)
 
 
 def waits_for_input(pid):

@@ -124,9 +124,30 @@ class Tracepoints(unittest.TestCase):
         read = [(label["file"], label["word"]) for label in labels if label["at"] == hex(code_of_kernel)]
         self.assertEqual(read, [("<unread>", "<unread>")] * 100)
 
-    def test_fields_as_weights(self):
+    def test_fields_as_values(self):
         samples, _, _ = self.record("-e", "tracepoint:syscalls:sys_enter_write(count)", "--value", "count")
-        self.assertEqual([s["weight"] for s in calls_of(samples, "put")], list(range(1, N + 1)))
+        self.assertEqual([(s["weight"], s["values"]) for s in calls_of(samples, "put")], [(1, {"count": i}) for i in range(1, N + 1)])
+        samples, _, _ = self.record("-e", "tracepoint:syscalls:sys_enter_write(count, fd)", "--value", "count", "--value", "fd")
+        puts = calls_of(samples, "put")
+        self.assertEqual([s["values"]["count"] for s in puts], list(range(1, N + 1)))
+        self.assertEqual({s["values"]["fd"] for s in puts}, {puts[0]["labels"]["fd"]})
+
+    def test_numbers_of_several(self):
+        """Each event has its own, and one has none."""
+        events = ["tracepoint:syscalls:sys_enter_write(count)", "tracepoint:syscalls:sys_exit_openat(ret)", "tracepoint:syscalls:sys_enter_getppid"]
+        samples, _, _ = self.record("-e", ",".join(events), "--value", "count:bytes", "--value", "ret")
+        write, openat, getppid = ([s for s in samples if s["event"] == event.partition("(")[0]] for event in events)
+        self.assertEqual([s["values"] for s in calls_of(write, "put")], [{"count": i} for i in range(1, N + 1)])
+        # What is negative is a label.
+        self.assertEqual([(s["values"], s["labels"]["ret"]) for s in calls_of(openat, "look")], [({"ret": None}, -errno.ENOENT)] * N)
+        self.assertEqual([s for s in calls_of(getppid, "ask") if "values" in s], [])
+        self.assertEqual(len(calls_of(getppid, "ask")), N)
+        for options, said in ((["count", "rte"], "--value rte: -e reads no number of that name"),
+                              (["count", "fd"], "--value: only one number of an event can be added up")):
+            result = dwarfprof("-e", events[0].replace("count", "count, fd"), "-e", events[1], *(word for name in options for word in ("--value", name)),
+                               "-o", "/dev/null", "--format", "folded", "--", "true")
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertIn(said, result.stderr)
 
     def test_texts_in_the_record(self):
         samples, counted, _ = self.record("-e", "tracepoint:sched:sched_switch(from=prev_comm, pid=prev_pid, to=next_comm)")
@@ -209,6 +230,11 @@ class Tracepoints(unittest.TestCase):
             calls = calls_of([s for s in samples if s["event"] == event], function)
             self.assertEqual(len(calls), N)
             self.assert_kernel_stacks(calls, event.partition(":")[2])
+        samples, _, _ = self.record("-e", "kprobe:vfs_write(count, third=arg3:u8, file=file->f_mode:u32, name=buf:str)")
+        puts = calls_of(samples, "put")
+        self.assertEqual([s["labels"]["count"] for s in puts], list(range(1, N + 1)))
+        self.assertEqual([s["labels"]["third"] for s in puts], [i % 256 for i in range(1, N + 1)])
+        self.check_error("kprobe:vfs_write(count, x)", "there is no x, but file, buf, count, pos")
         self.check_error("kprobe:vfs_wriet", "no function vfs_wriet; did you mean vfs_write?")
 
     def test_one_side(self):
@@ -247,7 +273,7 @@ class Tracepoints(unittest.TestCase):
         self.check_error("tracepoint:sched:sched_switch(prev_comm->8)", "prev_comm is a text")
         self.check_error("raw_tracepoint:sched_waking(arg2)", "there is no arg2, but p")
         self.check_error("tracepoint:sched:sched_switch(prev_pid->x)", "tracefs does not tell what fields point to")
-        self.check_error("tracepoint:syscalls:*", "matches ", "there must be 1 to 8")
+        self.check_error("tracepoint:syscalls:*", "matches ", "1 to 8 are allowed")
         self.check_error("tracepoint:nosuch*:*", "it matches 0 tracepoints")
         self.check_error("tracepoint:sched:sched_switch(prev_pid),tracepoint:sched:sched_switch", "takes sched:sched_switch once")
 

@@ -242,9 +242,114 @@ print("done", flush=True)
 sys.stdin.readline()
 """
 ZLIB = "/usr/lib/x86_64-linux-gnu/libz.so.1"
+# As many threads as it is told, each of which calls crc32() and ends.
+CALLING_THREADS = """
+import ctypes, sys, threading
+crc32 = ctypes.CDLL(sys.argv[1]).crc32
+for i in range(int(sys.argv[2])):
+    thread = threading.Thread(target=crc32, args=(0, b"abc", 3))
+    thread.start()
+    thread.join()
+"""
+# The same of processes, which are not in a call when they are forked.
+CALLING_PROCESSES = """
+import ctypes, os, sys
+crc32 = ctypes.CDLL(sys.argv[1]).crc32
+for i in range(int(sys.argv[2])):
+    if os.fork() == 0:
+        crc32(0, b"abc", 3)
+        os._exit(0)
+    os.wait()
+"""
+SPAN_THREADS, SPAN_PROCESSES = 4096, 1024  # DP_MAX_SPAN_THREADS and _PROCESSES in bpf/span_layout.h
+SPARE_SPANS = 128  # LOCAL_FREE_TARGET in the kernel's kernel/bpf/bpf_lru_list.c
 
 
-class Libraries(unittest.TestCase):
+class Calling(unittest.TestCase):
+    def call(self, library, n, size, prefix=(), **kwargs):
+        process = subprocess.Popen([*prefix, PYTHON, "-c", CALLER, library, str(n), str(size)], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, text=True, **kwargs)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stdin.close)
+        self.assertEqual(process.stdout.readline(), "loaded\n")
+        return process
+
+    def run_caller(self, caller):
+        caller.stdin.write("\n")
+        caller.stdin.flush()
+        self.assertEqual(caller.stdout.readline(), "done\n")
+
+
+class Many(Calling):
+    LONG = ("test_millions_of_calls", "test_millions_of_timed_calls", "test_more_processes_than_are_kept")
+    N = 3_000_000
+
+    def test_millions_of_calls(self):
+        """Each is a sample or counted as lost, however many there are."""
+        n = self.N
+        for probe in ("uprobe:lib:z:crc32(size=arg3:u32)", "uretprobe:lib:z:crc32(ret, time)"):
+            with self.subTest(probe=probe), tempfile.TemporaryDirectory() as directory:
+                caller, out = self.call(ZLIB, n, 10), os.path.join(directory, "out.folded")
+                profiler = start("-p", str(caller.pid), "-e", probe, "--no-symbols", "--format", "folded", "-o", out,
+                                 stderr=subprocess.PIPE, text=True)
+                wait_until_it_says(profiler, "sampling")
+                self.run_caller(caller)
+                profiler.send_signal(signal.SIGINT)
+                said = profiler.communicate(timeout=600)[1]
+                self.assertEqual(profiler.returncode, 0, said)
+                sampled, lost = map(int, re.search(r"(\d+) samples in .*, (\d+) lost", said).groups())
+                print(f"{n} calls, {probe}: {sampled} samples, {lost} lost", flush=True)
+                self.assertEqual(sampled + lost, n)
+                self.assertGreater(sampled, 0)
+                with open(out, encoding="utf-8") as file:
+                    counts = collections.Counter({name: int(count) for name, count in (line.rsplit(" ", 1) for line in file)})
+                self.assertEqual(counts["[lost samples]"], lost)
+                self.assertEqual(sum(counts.values()), n)
+
+    def test_millions_of_timed_calls(self):
+        """Each is counted when it begins and when it returns, and each sample in one has its values."""
+        with tempfile.TemporaryDirectory() as directory:
+            caller, outs = self.call(ZLIB, self.N, 10), [os.path.join(directory, name) for name in ("out.json", "out.jsonl")]
+            profiler = start("-p", str(caller.pid), "-F", "999", "--probe", f"span:{ZLIB}:crc32(size=arg3:u32)", "--no-symbols",
+                             "-o", outs[0], "-o", outs[1], stderr=subprocess.PIPE, text=True)
+            wait_until_it_says(profiler, "sampling")
+            self.run_caller(caller)
+            profiler.send_signal(signal.SIGINT)
+            said = profiler.communicate(timeout=600)[1]
+            self.assertEqual(profiler.returncode, 0, said)
+            calls = json.loads(harness.read(outs[0]))["totals"]["calls"]
+            labels = collections.Counter((s["labels"]["size"], s["outcome"]) for s in map(json.loads, harness.read(outs[1]).splitlines()))
+        print(dict(labels), flush=True)
+        self.assertEqual((calls["count"], sum(row["returned"] for row in calls["times"]), calls["not_begun"]), (self.N, self.N, 0))
+        self.assertGreater(labels[10, "complete"], 100)
+        self.assertLessEqual({size for size, _ in labels}, {10, "<unknown>"})
+
+    def label_calls(self, n, script=CALLING_THREADS):
+        """By as many threads, one after the other. Returns how many of them were forgotten; None: that is not said."""
+        said = dwarfprof("--probe", f"label:{ZLIB}:crc32(size=arg3:u32)", "--no-symbols", "--format", "folded", "-o", os.devnull, "--",
+                         PYTHON, "-c", script, ZLIB, str(n))
+        self.assertEqual(said.returncode, 0, said.stderr)
+        found = re.search(r"calls of (\d+) threads and (\d+) processes were forgotten", said.stderr)
+        return found and tuple(map(int, found.groups()))
+
+    def test_more_threads_than_are_kept(self):
+        self.assertIsNone(self.label_calls(100))
+        n_threads, n_processes = self.label_calls(SPAN_THREADS + 500)
+        self.assertGreaterEqual(n_threads, 500)
+        # The kernel makes room for more than one, on each CPU.
+        self.assertLessEqual(n_threads, 500 + SPARE_SPANS * os.sysconf("SC_NPROCESSORS_CONF"))
+        self.assertEqual(n_processes, 0)
+
+
+    def test_more_processes_than_are_kept(self):
+        n_threads, n_processes = self.label_calls(SPAN_PROCESSES + 500, CALLING_PROCESSES)
+        self.assertGreaterEqual(n_processes, 500)
+        self.assertLessEqual(n_processes, 500 + SPARE_SPANS * os.sysconf("SC_NPROCESSORS_CONF"))
+        self.assertEqual(n_threads, 0)
+
+
+class Libraries(Calling):
     """lib:NAME is whatever file of that name a process maps."""
 
     def setUp(self):
@@ -254,15 +359,6 @@ class Libraries(unittest.TestCase):
         for path in (self.first, self.second):
             os.mkdir(os.path.dirname(path))
             shutil.copy(ZLIB, path)
-
-    def call(self, library, n, size, prefix=(), **kwargs):
-        process = subprocess.Popen([*prefix, PYTHON, "-c", CALLER, library, str(n), str(size)], stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, text=True, **kwargs)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.stdin.close)
-        self.assertEqual(process.stdout.readline(), "loaded\n")
-        return process
 
     def call_second(self, n, size):
         """In a container, which has the other file at that path."""
@@ -275,9 +371,7 @@ class Libraries(unittest.TestCase):
         profiler = start("-p", ",".join(str(c.pid) for c in callers), *options, "-o", out, stderr=subprocess.PIPE, text=True)
         self.assertIn(how, wait_until_it_says(profiler, "sampling"))
         for caller in callers:
-            caller.stdin.write("\n")
-            caller.stdin.flush()
-            self.assertEqual(caller.stdout.readline(), "done\n")
+            self.run_caller(caller)
         profiler.send_signal(signal.SIGINT)
         said = profiler.communicate(timeout=60)[1]
         self.assertEqual(profiler.returncode, 0, said)
@@ -291,6 +385,41 @@ class Libraries(unittest.TestCase):
         for probe, how in (("uprobe:lib:counted:crc32(size=arg3:u32)", "each call of crc32 in"), ("uretprobe:lib:counted:crc32", "each return of crc32 in")):
             with self.subTest(probe=probe):
                 self.check([self.call(self.first, 7, 100)], "-e", probe, how=f"{how} {self.first}", calls=[7])
+
+    def change(self, change, *options):
+        """What is said of a file that becomes another one while it is probed."""
+        caller = self.call(self.first, 7, 100)
+        profiler = start("-p", str(caller.pid), *options, "-o", os.devnull, "--format", "folded", stderr=subprocess.PIPE, text=True)
+        wait_until_it_says(profiler, "sampling")
+        change()
+        self.run_caller(caller)
+        profiler.send_signal(signal.SIGINT)
+        return profiler.communicate(timeout=60)[1]
+
+    def test_files_that_change(self):
+        def write():
+            with open(self.first, "r+b") as file:
+                file.write(b"\x7f")
+            os.utime(self.first)
+
+        probes = ("-e", f"uprobe:{self.first}:crc32"), ("--probe", f"label:{self.first}:crc32(size=arg3:u32)"), ("-e", "uprobe:lib:counted:crc32")
+        for options in probes:
+            with self.subTest(options=options):
+                self.assertNotIn("while it was probed", self.change(lambda: None, *options))
+                self.assertIn(f"{self.first} was written to while it was probed: hits may be missed", self.change(write, *options))
+                shutil.copy(ZLIB, self.second)
+                self.assertIn(f"{self.first} was replaced while it was probed: hits of programs that have started since are not seen",
+                              self.change(lambda: os.rename(self.second, self.first), *options))
+
+    def test_a_container_s_file(self):
+        """At the same path, it has another one; by a path of its own, it is probed."""
+        callers = [self.call_second(7, 200)]
+        for options in ("-e", f"uprobe:{self.first}:crc32"), ("--probe", f"label:{self.first}:crc32(size=arg3:u32)"):
+            result = dwarfprof("-p", str(callers[0].pid), *options, "-d", "100ms", "-o", os.devnull, "--format", "folded")
+            self.assertIn(f"process {callers[0].pid} has another file at {self.first}, which is not probed", result.stderr)
+            self.assertIn(f"/proc/{callers[0].pid}/root{self.first}", result.stderr)
+        path = f"/proc/{callers[0].pid}/root{self.first}"
+        self.check(callers, "-e", f"uprobe:{path}:crc32(size=arg3:u32)", how="each call of crc32 in", calls=[7], sizes=[200])
 
     def test_of_the_kernel_alone(self):
         """What processes map is not known then: the dynamic linker's file is taken."""

@@ -7,6 +7,7 @@ usage: check_verify.py DWARFPROF PROGRAM-DIR
 import collections
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -26,6 +27,15 @@ ENOUGH = chance.enough(0.001, 0.05)
 COMPARED = ("equal", "further", "shorter", "differs")
 # Where libdwfl ends early: it takes a register for undefined that these functions of ld.so have saved.
 ENDS_EARLY = "_dl_runtime_resolve_"
+
+
+def are_few_left_out(results):
+    """At most one in twenty: how many are depends on what else the machine does, and then more are sampled."""
+    return results.count("left_out") <= len(results) / 20
+
+
+def results_of(samples):
+    return [s["verified"] for s in samples if "verified" in s]
 
 
 class Verify(unittest.TestCase):
@@ -53,19 +63,21 @@ class Verify(unittest.TestCase):
 
     def profile_in_bursts(self, pid, *args):
         """The same of a program that waits until libdwfl has seen what there is: while a ring is half full,
-        stacks are not copied. Ten times, and as long as these are not ENOUGH, as on a machine that does much else."""
+        stacks are not copied. Ten times, and as long as these are not ENOUGH, or too many were left out, as on a machine
+        that does much else."""
         def sleeps():
             """The profiler's threads, and its helpers, which may have ended meanwhile."""
             tasks = [f"/proc/{process.pid}/task/{tid}" for tid in os.listdir(f"/proc/{process.pid}/task")]
             helpers = [f"/proc/{helper}" for helper in check_sandbox.helpers(process.pid)[1]]
             return all(") S " in (read(f"{path}/stat") or ") S ") for path in tasks + helpers)
-        def n_equal():
-            return read(out.name).count('"verified":"equal"')
+        def are_enough():
+            results = re.findall(r'"verified":"(\w+)"', read(out.name))
+            return results.count("equal") >= ENOUGH and are_few_left_out(results)
         with tempfile.NamedTemporaryFile("w+") as out:
             process = harness.start("--format", "jsonl", "-p", pid, *args, stdout=out, stderr=subprocess.PIPE, text=True)
             harness.wait_until_it_says(process, "sampling")
             for i in range(100):
-                if i >= 10 and n_equal() >= ENOUGH:
+                if i >= 10 and are_enough():
                     break
                 harness.wait_until_it_runs(pid)
                 os.kill(int(pid), signal.SIGSTOP)
@@ -86,10 +98,11 @@ class Verify(unittest.TestCase):
 
     def expect_agreement(self, samples, said, at_least, share=0.95, has_early_ends=False):
         """at_least: the minimum number compared; share: the minimum share of these among the
-        verified ones. Some are left out if the machine does much else: at most one in twenty."""
-        counts = collections.Counter(s["verified"] for s in samples if "verified" in s)
-        left_out = counts.pop("left_out", 0)
-        self.assertLessEqual(left_out, (counts.total() + left_out) / 20, said)
+        verified ones."""
+        results = results_of(samples)
+        self.assertTrue(are_few_left_out(results), said)
+        counts = collections.Counter(results)
+        del counts["left_out"]
         compared = sum(counts[word] for word in COMPARED)
         self.assertGreaterEqual(compared, at_least, said)
         self.assertGreaterEqual(compared, share * counts.total(), counts)
@@ -139,7 +152,7 @@ class Verify(unittest.TestCase):
             samples, said = self.profile("--verify=1", "-e", f"uprobe:{stacks}:oracle_mark",
                                          "--", stacks, "/dev/null")
             copied = [s for s in samples if s.get("verified") != "no_copy"]
-            if len(copied) >= 1000:
+            if len(copied) >= 1000 and are_few_left_out(results_of(copied)):
                 break
         # libdwfl has no rules for .init and the like, where many of the moments are.
         self.expect_agreement(copied, said, 500, 0.8, has_early_ends=True)
@@ -166,7 +179,10 @@ class Verify(unittest.TestCase):
 
     def test_every_tenth(self):
         with busy() as pid:
-            samples, said = self.profile_while_it_works(pid, 2, "--verify", "-F", "999")
+            for _ in range(5):
+                samples, said = self.profile_while_it_works(pid, 2, "--verify", "-F", "999")
+                if are_few_left_out(results_of(samples)):
+                    break
         n = sum("verified" in s for s in samples)
         self.assertGreaterEqual(n, ENOUGH)
         # Each CPU counts separately, and its first one comes after nine others.

@@ -140,23 +140,28 @@ def bpf_stats(value="1"):
             set_to(before)
 
 
+def profile_until_done(process, *options, code=0, **kwargs):
+    """Profiles a program that waits for a line, from when it gets one until it says that it is done. Returns what the profiler has said."""
+    with start("-p", str(process.pid), *options, stderr=subprocess.PIPE, text=True, **kwargs) as profiler:
+        said = wait_until_it_says(profiler, "sampling")
+        process.stdin.write("\n")
+        process.stdin.flush()
+        ended = process.stdout.readline()
+        assert ended == "done\n", ended
+        profiler.send_signal(signal.SIGINT)
+        said += profiler.communicate(timeout=180)[1]
+    assert profiler.returncode == code, said
+    process.stdin.close()
+    return said
+
+
 def record_logged(target, seconds, *options, more=(), env=None):
-    """Samples a program from when it is told to begin until it is done. Returns its samples, and its log."""
+    """The same of a program in PROGRAM-DIR. Returns its samples, and its log."""
     with tempfile.TemporaryDirectory() as directory:
         log, out = os.path.join(directory, "log"), os.path.join(directory, "out")
         with subprocess.Popen([program(target), str(seconds), log, *more], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               text=True, env=env) as process:
-            profiler = start("-p", str(process.pid), "--no-symbols", "--format", "jsonl", "-o", out, *options,
-                             stderr=subprocess.PIPE, text=True)
-            wait_until_it_says(profiler, "sampling")
-            process.stdin.write("\n")
-            process.stdin.flush()
-            ended = process.stdout.readline()
-            assert ended == "done\n", ended
-            profiler.send_signal(signal.SIGINT)
-            said = profiler.communicate(timeout=180)[1]
-            assert profiler.returncode == 0, said
-            process.stdin.close()
+            profile_until_done(process, "--no-symbols", "--format", "jsonl", "-o", out, *options)
         with open(out) as file:
             return [json.loads(line) for line in file], Log(log)
 

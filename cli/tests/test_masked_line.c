@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What is kept and shown of a command line, and of URLs. */
 #include <criterion/criterion.h>
+#include <sys/mman.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,4 +74,29 @@ Test(masked_line, what_is_secret_in_a_url)
 		cr_expect_str_eq(shown, urls[i][1]);
 		free(shown);
 	}
+}
+
+static int read_line(const char *text, char *ret, size_t size)
+{
+	_cleanup_close_ int file = memfd_create("secret", MFD_CLOEXEC);
+	char path[32];
+
+	cr_assert_eq(write(file, text, strlen(text)), (ssize_t)strlen(text));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	return secret_read_line(path, ret, size);
+}
+
+Test(secret, is_the_first_line_of_a_file)
+{
+	char line[8] = "";
+
+	cr_assert_eq(read_line("abc\nd\n", line, sizeof(line)), 0);
+	cr_assert_str_eq(line, "abc");
+	cr_assert_eq(read_line("abc\r\n", line, sizeof(line)), 0);
+	cr_assert_str_eq(line, "abc");
+	cr_assert_eq(read_line("0123456789\n", line, sizeof(line)), 0);
+	cr_assert_str_eq(line, "0123456");
+	cr_assert_eq(read_line("\nabc\n", line, sizeof(line)), -ENODATA);
+	cr_assert_eq(read_line("", line, sizeof(line)), -ENODATA);
+	cr_assert_eq(secret_read_line("/nowhere/at/all", line, sizeof(line)), -ENOENT);
 }

@@ -7,6 +7,7 @@
 #include "cli/off_cpu_options.h"
 #include "cli/options.h"
 #include "cli/quantity.h"
+#include "kernel/filter.h"
 #include "report/own_label.h"
 #include "report/report.h"
 
@@ -201,8 +202,7 @@ Test(options, takes_tracepoints)
 	char name[EVENT_NAME_SIZE], why[EVENT_TEXT_SIZE];
 	struct event_texts texts;
 
-	PARSE("-a", "-e", "tracepoint:a:b(x=y:u8,z),tracepoint:a:c", "-e", "tracepoint:a:c",
-	      "--value", "x");
+	PARSE("-a", "-e", "tracepoint:a:b(x=y:u8,z),tracepoint:a:c", "-e", "tracepoint:a:c");
 	cr_assert_eq(profiler_n_events(profiler), 2);
 	cr_assert_eq(profiler_event(profiler, 0)->source, &event_tracepoint);
 	cr_assert_str_eq(profiler_event(profiler, 0)->argument, "a:b(x=y:u8,z)");
@@ -242,7 +242,16 @@ Test(options, takes_uprobes)
 	cr_assert_str_eq(options.record.profiler.event.argument, "libc.so.6:malloc");
 	PARSE("-a", "-e", "uretprobe:libc.so.6:malloc(ret:ptr,time)", "--value", "time");
 	cr_assert_eq(options.record.profiler.event.source, &event_uretprobe);
-	cr_assert_str_eq(options.record.profiler.value, "time");
+	cr_assert_str_eq(options.record.profiler.numbers[0].name, "time");
+	cr_assert_null(options.record.profiler.numbers[0].unit);
+	PARSE("-a", "-e", "uprobe:libc.so.6:malloc(size=arg1)", "--value", "size:bytes");
+	cr_assert_str_eq(options.record.profiler.numbers[0].name, "size");
+	cr_assert_str_eq(options.record.profiler.numbers[0].unit, "bytes");
+	cr_assert_eq(options.record.profiler.n_numbers, 1);
+	PARSE("-a", "-e", "tracepoint:a:b,tracepoint:a:c(x,y)", "--value", "x", "--value", "y:kB");
+	cr_assert_eq(options.record.profiler.n_numbers, 2);
+	cr_assert_str_eq(options.record.profiler.numbers[1].name, "y");
+	cr_assert_str_eq(options.record.profiler.numbers[1].unit, "kB");
 	end();
 }
 
@@ -392,7 +401,7 @@ REFUSES(an_unknown_extension, "-a", "-o", "x.png")
 REFUSES(an_unknown_format, "-a", "--format", "png")
 REFUSES(a_bad_event, "-a", "-e", "jprobe:x")
 REFUSES(a_tracepoint_of_no_system, "-a", "-e", "tracepoint:sched_switch")
-REFUSES(values_of_a_kprobe, "-a", "-e", "kprobe:vfs_read(count)")
+REFUSES(values_within_a_function_of_the_kernel, "-a", "-e", "kprobe:vfs_read+4(arg1)")
 REFUSES(a_glob_of_functions, "-a", "-e", "fentry:vfs_*")
 REFUSES(two_functions_of_the_kernel, "-a", "-e", "fentry:vfs_read,fentry:vfs_write")
 REFUSES(tracepoints_and_counts, "-a", "-e", "tracepoint:sched:sched_switch,page-faults")
@@ -427,6 +436,11 @@ REFUSES(a_rate_of_page_faults, "-a", "-F", "10", "-e", "page-faults")
 REFUSES(two_limits_of_counters, "-a", "--max-rate", "10", "-e", "cycles")
 REFUSES(half_an_event, "-a", "-e", "uprobe:/bin/ls")
 REFUSES(a_value_of_cpu_time, "-a", "--value", "size")
+REFUSES(a_value_of_events_without_any, "-a", "-e", "tracepoint:a:b,tracepoint:a:c", "--value", "x")
+REFUSES(more_values_than_events, "-a", "-e", "tracepoint:a:b(x),tracepoint:a:c(y)", "--value", "x",
+	"--value", "y", "--value", "z")
+REFUSES(a_value_without_its_unit, "-a", "-e", "uprobe:libc.so.6:f(x=arg1)", "--value", "x:")
+REFUSES(a_unit_that_is_none, "-a", "-e", "uprobe:libc.so.6:f(x=arg1)", "--value", "x:a b")
 REFUSES(a_value_of_calls_without_any, "-a", "-e", "uprobe:libc.so.6:malloc", "--value", "size")
 REFUSES(a_value_that_is_none, "-a", "-e", "uprobe:libc.so.6:malloc(size=arg1:u46)")
 REFUSES(an_unknown_option, "-a", "--frobnicate")

@@ -55,9 +55,9 @@ class Receiver:
             n += 1
         return found
 
-    def attempts(self):
+    def attempts(self, of="attempts"):
         """When they came, in ms, and what each was answered."""
-        with open(os.path.join(self.directory, "attempts"), encoding="utf-8") as file:
+        with open(os.path.join(self.directory, of), encoding="utf-8") as file:
             return [(int(ms), word) for ms, word in map(str.split, file)]
 
     def calm(self):
@@ -193,7 +193,7 @@ class Deliveries(unittest.TestCase):
                     file.write("secret-1\n")
 
     def test_pushes_arrive_whole(self):
-        feed = subprocess.run([FEED, "wall", "600", "x.pb.gz", "x.json"], check=True, capture_output=True, text=True,
+        feed = subprocess.run([FEED, "pushed", "600", "x.pb.gz", "x.json"], check=True, capture_output=True, text=True,
                               cwd=self.directory)
         with open(self.path("password"), "w", encoding="utf-8") as file:
             file.write("p:w\n")
@@ -390,7 +390,7 @@ class Deliveries(unittest.TestCase):
 
     def test_what_was_taken_before_a_kill_comes_again_with_its_id(self):
         """Killed when the backend has answered, but nobody has read that."""
-        subprocess.run([FEED, "cpu", "9", "x.pb.gz"], check=True, capture_output=True, cwd=self.directory)
+        subprocess.run([FEED, "pushed", "9", "x.pb.gz"], check=True, capture_output=True, cwd=self.directory)
         for protocol in "pyroscope", "otlp":
             receiver = self.receiver(name=protocol)
             with socket.create_server(("127.0.0.1", 0)) as front, \
@@ -464,27 +464,55 @@ class Deliveries(unittest.TestCase):
             sender.process.wait()
             sender.end()
 
+    def at_random(self, kind, seed):
+        """A receiver of a kind that does anything, and a sender."""
+        plan, options, more = f"random:{seed}", {}, ()
+        if kind == "https":
+            good, expired = self.certificate("good"), self.expire("expired")
+            with open(self.path("both.crt"), "w", encoding="utf-8") as both:
+                for files in good, expired:
+                    with open(files.split(",")[0], encoding="utf-8") as file:
+                        both.write(file.read())
+            more, options = ("-tls", good, "-expired", expired, "-certificates", plan), {"ca": self.path("both.crt")}
+        if kind == "push":
+            options = {"protocol": "pyroscope"}
+        receiver = self.receiver("-requests", plan, "-connections", plan, *more, name=kind)
+        url = receiver.url("http" if kind == "push" else kind)
+        return receiver, self.sender(url=url, spool=self.path(kind + "-spool"), **options)
+
+    def put_random(self, kind, sender, n):
+        if kind == "push":
+            self.assertEqual(sender.ask("pprof", self.path("x.pb.gz"), f"s{n}")["error"], 0)
+        else:
+            self.put(sender, [n % 40])
+
     def test_at_random(self):
         """Whatever a backend does, each request is delivered or counted."""
         seed = random.randrange(1 << 30)
-        for kind in "http", "grpc":
+        subprocess.run([FEED, "pushed", "20", "x.pb.gz"], check=True, capture_output=True, cwd=self.directory)
+        kinds = {kind: self.at_random(kind, seed) for kind in ("http", "grpc", "https", "push")}
+        end, n = time.monotonic() + SECONDS, 0
+        while time.monotonic() < end:
+            for kind, (_, sender) in kinds.items():
+                self.put_random(kind, sender, n)
+            n += 1
+            time.sleep(max(0.05, SECONDS / 2000))
+        for receiver, _ in kinds.values():
+            receiver.calm()
+        for kind, (receiver, sender) in kinds.items():
             with self.subTest(kind, seed=seed):
-                receiver = self.receiver("-requests", f"random:{seed}", "-connections", f"random:{seed}", name=kind)
-                sender = self.sender(url=receiver.url(kind), spool=self.path(kind + "-spool"))
-                end, n = time.monotonic() + SECONDS / 2, 0
-                while time.monotonic() < end:
-                    self.put(sender, [n % 40])
-                    n += 1
-                    time.sleep(0.05)
-                receiver.calm()
-                sender.until(300, spooled=0)  # the longest pause, and what came meanwhile
+                sender.until(420, spooled=0)  # the longest pause, and what came meanwhile
                 counts, got = sender.counts(), receiver.got()
                 self.assertEqual((counts["delivered"] + counts["failed"], counts["dropped"]), (n, 0))
                 # One of which the answer was lost is repeated: and refused, perhaps.
                 self.assertTrue(counts["delivered"] <= len(got) <= n + counts["retried"], (counts, len(got)))
-                self.assertEqual([request["faults"] for request in got], [None] * len(got))
+                self.assertEqual([request.get("faults") for request in got], [None] * len(got))
                 refused = sum(word in ("400", "413", "500") for _, word in receiver.attempts())
                 self.assertTrue(counts["failed"] <= refused, (counts, refused))
+                if kind == "push":
+                    self.assertGreaterEqual(len({push["labels"]["service_name"] for push in got}), counts["delivered"])
+        if SECONDS > 60:
+            self.assertIn("expired", [word for _, word in kinds["https"][0].attempts("certificates")])
 
 
 if __name__ == "__main__":

@@ -75,8 +75,8 @@ static int put(struct deliver *d, const char *path, const char *service)
 	_cleanup_free_ char *data = read_file(path, &size);
 
 	id[15]++;
-	return service ? deliver_put_pprof(d, data, size, id, labels, 2) :
-			 deliver_put(d, data, size);
+	return service ? deliver_put_pprof(d, data, size, 1, id, labels, 2) :
+			 deliver_put(d, data, size, 1);
 }
 
 static void print_counts(struct deliver *d)

@@ -268,7 +268,7 @@ static int compare_image(struct comparison *c, struct elf_file *file, Elf *elf)
 	/* libdw has no rows from anything but unwind information. */
 	file->code.n_ranges = 0;
 	/* Nor from .debug_frame for the gaps: libdw reads a single section. */
-	file->code.beside.size = 0;
+	file->code.fallback.size = 0;
 	file->code.go.size = 0;
 	err = image_build(&file->cfi, &file->code, &image);
 	if (err < 0)

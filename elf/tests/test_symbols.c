@@ -15,6 +15,10 @@ struct descriptor {
 extern struct descriptor descriptor __asm__("__jit_debug_descriptor");
 struct descriptor descriptor = { .version = 1 };
 
+/* As asyncio of CPython publishes where its tasks are; and a section of another size. */
+static uint64_t offsets[13] __attribute__((used, section(".AsyncioDebug"))) = { 1 };
+static uint64_t other[3] __attribute__((used, section(".OtherDebug"))) = { 1 };
+
 TestSuite(symbols, .init = open_own_file, .fini = close_own_file);
 
 Test(symbols, say_where_generated_code_is_told_of)
@@ -34,4 +38,16 @@ Test(symbols, are_found_by_name_and_size)
 		     in_file(&descriptor));
 	cr_expect_eq(elf_symbols_find_variable(&file, name, sizeof(descriptor) - 1), 0);
 	cr_expect_eq(elf_symbols_find_variable(&file, "open_own_file", sizeof(descriptor)), 0);
+}
+
+Test(symbols, sections_are_found_by_name_and_size)
+{
+	struct elf_facts facts;
+
+	cr_assert_eq(elf_facts_init(&facts, &file), 0);
+	cr_expect_eq(facts.asyncio, in_file(offsets));
+	elf_facts_done(&facts);
+	cr_expect_eq(elf_find_section(&file, ".OtherDebug", sizeof(other)), in_file(other));
+	cr_expect_eq(elf_find_section(&file, ".OtherDebug", sizeof(other) + 8), 0);
+	cr_expect_eq(elf_find_section(&file, ".NoDebug", sizeof(other)), 0);
 }

@@ -49,7 +49,8 @@ Test(exception_lists, read_what_is_in_registers)
 	cr_assert(type->n_derefs == 1 && type->derefs[0] == 8 && !type->is_what);
 	cr_assert(message->base == DP_BASE_REGISTER && message->reg == DP_RDI && message->is_what);
 	cr_assert_eq(message->n_derefs, 0);
-	cr_assert_eq(l->arguments.of[EXCEPTION_RETHROWN].add, 0);
+	cr_assert(l->arguments.of[EXCEPTION_RETHROWN].add == 0 &&
+		  l->arguments.of[EXCEPTION_LANGUAGE].add == 0);
 	cr_assert_eq(l->whats.at[DP_WHAT_LOGIC_ERROR], -0x800);
 	cr_assert_eq(l->whats.at[DP_WHAT_RUNTIME_ERROR], 0);
 }
@@ -89,6 +90,43 @@ Test(exception_lists, read_what_an_exception_ptr_holds)
 	type = &lists->of[number].arguments.of[EXCEPTION_TYPE];
 	cr_assert(type->n_derefs == 2 && type->derefs[0] == -0x70 && type->derefs[1] == 8);
 	cr_assert_eq(lists->of[number].arguments.of[EXCEPTION_MESSAGE].n_derefs, 0);
+}
+
+Test(exception_lists, read_what_python_raises)
+{
+	struct cxx_runtime runtime = { .throws = { [CXX_RAISE] = { 0x100, 0x1100, 0, DP_RDX + 1,
+								   DP_RSI + 1, 0, 48 } } };
+	const struct dp_argument *of;
+	bool is_new;
+	int number = exception_lists_take(lists, &runtime, CXX_RAISE, &is_new);
+
+	of = lists->of[number].arguments.of;
+	cr_assert(of[EXCEPTION_TYPE].reg == DP_RSI && of[EXCEPTION_TYPE].is_text);
+	cr_assert(of[EXCEPTION_TYPE].n_derefs == 1 && of[EXCEPTION_TYPE].derefs[0] == 24);
+	cr_assert(of[EXCEPTION_MESSAGE].reg == DP_RDX && of[EXCEPTION_MESSAGE].is_what == 48);
+	cr_assert(of[EXCEPTION_LANGUAGE].add == 1 && of[EXCEPTION_RETHROWN].add == 0);
+	runtime.throws[CXX_RAISE].text = 0;
+	number = exception_lists_take(lists, &runtime, CXX_RAISE, &is_new);
+	of = lists->of[number].arguments.of;
+	cr_assert(is_new && of[EXCEPTION_TYPE].is_text && !of[EXCEPTION_MESSAGE].is_what);
+	cr_assert_eq(of[EXCEPTION_MESSAGE].base, DP_BASE_CONSTANT);
+}
+
+/* A handle, in the second argument. */
+Test(exception_lists, read_what_java_makes)
+{
+	struct cxx_runtime runtime = { .throws = {
+					       [CXX_FILL] = { 0x100, 0x1100, 0, DP_RSI + 1 } } };
+	const struct dp_argument *of;
+	bool is_new;
+	int number = exception_lists_take(lists, &runtime, CXX_FILL, &is_new);
+
+	of = lists->of[number].arguments.of;
+	cr_assert(of[EXCEPTION_TYPE].reg == DP_RSI && of[EXCEPTION_TYPE].n_derefs == 0);
+	cr_assert_eq(of[EXCEPTION_TYPE].is_what, DP_THROWN_JAVA);
+	cr_assert(!of[EXCEPTION_MESSAGE].is_what && of[EXCEPTION_MESSAGE].add == 0);
+	cr_assert_eq(of[EXCEPTION_LANGUAGE].add, EXCEPTION_IS_JAVA);
+	cr_assert_eq(of[EXCEPTION_RETHROWN].add, 0);
 }
 
 Test(exception_lists, are_shared_by_equal_runtimes)

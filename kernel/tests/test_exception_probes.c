@@ -229,7 +229,7 @@ Test(exception_probes, are_one_after_the_other_without_links_for_many)
 
 Test(exception_probes, are_not_set_where_they_cannot_be)
 {
-	const struct cxx_runtime hidden = { .is_hidden = 1 };
+	const struct cxx_runtime hidden = { .hides = CXX_HIDES_CXX };
 	struct exception_probe *probe;
 
 	cr_assert_eq(exception_probes_start(probes), 0);

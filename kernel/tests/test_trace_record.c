@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/user.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -166,6 +167,22 @@ Test(types, of_a_function)
 	cr_assert_str_eq(trace_record_find(&r, "", 3)->name, "text");
 	cr_assert(!trace_record_find(&r, "", 5));
 	cr_assert_eq(trace_record_of_function(path, "take", &none), -ENOENT);
+}
+
+/* What is passed behind a structure may be anywhere. */
+Test(types, of_a_function_by_its_registers)
+{
+	_cleanup_(trace_record_done) struct trace_record r;
+
+	cr_assert_eq(trace_record_of_function(path, "takes", &r), 0);
+	trace_record_use_registers(&r);
+	expect(&r, "fd", TRACE_FIELD_NUMBER, offsetof(struct user_regs_struct, rdi), 4, true);
+	expect(&r, "pair", TRACE_FIELD_NOWHERE, 8, 16, false);
+	cr_assert_eq(trace_record_find(&r, "text", 0)->kind, TRACE_FIELD_NOWHERE);
+	trace_record_done(&r);
+	cr_assert_eq(trace_record_of_tracepoint(path, "named", &r), 0);
+	trace_record_use_registers(&r);
+	expect(&r, "name", TRACE_FIELD_POINTER, offsetof(struct user_regs_struct, rsi), 8, false);
 }
 
 Test(types, of_a_tracepoint)

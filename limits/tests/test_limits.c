@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The table of limits: each name once, outcomes that stacks can have, and how values are written. */
+/* The table of limits: each name once, outcomes that stacks can have, how values are written, and which were hit. */
 #include <criterion/criterion.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "bpf/abi.h"
 #include "limits/limit.h"
+#include "limits/limit_hits.h"
 #include "limits/limits.h"
 
 static const char *const outcomes[] = {
@@ -24,7 +26,7 @@ static bool is_outcome(const char *word)
 
 static void expect_row(const struct limit *l)
 {
-	const bool has_words = l->told == LIMIT_OUTCOME || l->told == LIMIT_MESSAGE;
+	const bool has_words = l->told != LIMIT_HARMLESS;
 
 	cr_expect(l->value > 0, "%s is 0", l->name);
 	cr_expect(l->unit[0] && l->what[0] && l->beyond[0], "%s says too little", l->name);
@@ -73,4 +75,48 @@ Test(limits, values)
 	expect_text("bytes", 1000, "1000 bytes");
 	expect_text("bytes", 1025, "1025 bytes");
 	expect_text("helpers", 2, "2 helpers");
+}
+
+Test(limit_hits, are_noted_for_who_asks)
+{
+	struct limit_hits outer = { 0 }, inner = { 0 }, news;
+
+	LIMIT_HIT(PLT_MAX_STUBS); /* nobody asks */
+	cr_assert_null(limit_hits_collect(&outer));
+	LIMIT_HIT(NAMER_MAX_NAME);
+	LIMIT_HIT(FETCHERS_TIME_NS); /* does not leave out names */
+	cr_assert_eq(limit_hits_collect(&inner), &outer);
+	LIMIT_HIT(PLT_MAX_NAMES);
+	cr_assert_eq(limit_hits_collect(&outer), &inner);
+	limit_hits_pass(&inner);
+	cr_assert_eq(limit_hits_collect(NULL), &outer);
+
+	cr_assert(limit_hits_add(&inner, &outer, &news));
+	cr_assert_arr_eq(&inner, &outer, sizeof(inner));
+	cr_assert_not(limit_hits_add(&inner, &outer, &news));
+	cr_assert_not(limit_hits_any(&news));
+}
+
+Test(limit_hits, are_said)
+{
+	struct limit_hits hits = { 0 }, forged, passed = { 0 };
+	char *text;
+
+	limit_hits_collect(&hits);
+	LIMIT_HIT(DEMANGLE_MAX_MANGLED);
+	LIMIT_HIT(PLT_MAX_STUBS);
+	text = limit_hits_text(&hits);
+	cr_assert_str_eq(
+		text,
+		"names are incomplete: beyond 262144 stubs (with names), further ones have no names "
+		"(PLT_MAX_STUBS); beyond 4 KiB (a name that is demangled), longer ones remain "
+		"mangled (DEMANGLE_MAX_MANGLED)");
+	free(text);
+	/* As another process may send them. */
+	memset(&forged, 0xff, sizeof(forged));
+	limit_hits_collect(&passed);
+	limit_hits_pass(&forged);
+	text = limit_hits_text(&passed);
+	cr_assert(strstr(text, "PLT_MAX_STUBS") && !strstr(text, "FETCHERS_TIME_NS"));
+	free(text);
 }

@@ -85,7 +85,7 @@ static void fill_ring(struct perf_event_mmap_page *ring, struct feed *f, uint64_
 }
 
 /* The mappings of a time are in order, and do not overlap. */
-static void check_time(const struct process *p, uint64_t time)
+static void check_time(struct process *p, uint64_t time)
 {
 	struct snapshot *s;
 

@@ -10,9 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "binaries/binary.h"
+#include "binaries/binary_store.h"
 #include "limits/limits.h"
-#include "process/process.h"
+#include "process/process_table.h"
 
 #define SECOND UINT64_C(1000000000)
 

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#include "process/process.h"
+#include "process/process_table.h"
 
 /* A process table without a kernel: publications are recorded here. */
 static uint8_t *segments[64];

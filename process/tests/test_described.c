@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Whose is the code that a process's compiler describes. */
+#include "kernel/filter.h"
 #include "process/tests/process_world.h"
 
 TestSuite(described, .init = begin, .fini = end);

@@ -305,6 +305,59 @@ Test(jit_objects, what_had_no_room_is_copied_later)
 	cr_expect_eq(n_got, 1);
 }
 
+/* Each copy costs the same, and there may never be room. */
+Test(jit_objects, what_has_no_room_for_long_is_copied_ever_more_rarely)
+{
+	struct entry first;
+	size_t n;
+
+	put(&first);
+	get_err = -EMFILE;
+	for (uint64_t i = 1; i < 200; i++) {
+		p.n_generated++;
+		look(&p, i * SECOND);
+	}
+	n = n_bytes / sizeof(bytes);
+	cr_expect(n >= 7 && n <= 10, "%zu", n);
+	get_err = 0;
+	p.n_generated++;
+	look(&p, 300 * SECOND);
+	cr_expect_eq(n_got, 1);
+	/* Another one begins anew. */
+	bytes[sizeof(bytes) - 1]++;
+	get_err = -EMFILE;
+	p.n_generated++;
+	look(&p, 301 * SECOND);
+	get_err = 0;
+	p.n_generated++;
+	look(&p, 303 * SECOND);
+	cr_expect_eq(n_got, 2);
+}
+
+Test(jit_objects, what_waits_is_copied_when_another_one_is_gone)
+{
+	struct entry first, second;
+	uint64_t now = SECOND;
+
+	put(&first);
+	look(&p, now);
+	put(&second);
+	get_err = -EMFILE;
+	/* Until it waits for a minute. */
+	for (n_bytes = 0; n_bytes < 7 * sizeof(bytes) && now < 1000 * SECOND;) {
+		p.n_generated++;
+		look(&p, now += SECOND);
+	}
+	get_err = 0;
+	second.next = NULL;
+	for (int i = 0; i < 2; i++) {
+		cr_expect_eq(n_got, 1);
+		p.n_generated++;
+		look(&p, now += SECOND);
+	}
+	cr_expect_eq(n_got, 2);
+}
+
 Test(jit_objects, what_cannot_be_read_is_copied_when_it_changes)
 {
 	struct entry first;

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "kernel/filter.h"
 #include "process/tests/process_world.h"
 #include "process/unrecorded.h"
 

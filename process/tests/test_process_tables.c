@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "process/tests/process_world.h"
+#include "sandbox/fetchers.h"
 #include "symbols/names_parts.h"
 
 TestSuite(process_tables, .init = begin, .fini = end);
@@ -119,13 +120,15 @@ Test(process_tables, evicts_a_table_and_makes_it_again)
 {
 	struct table_store *tables = &binaries.tables;
 	struct table *own, *large;
-	uint64_t now = clock_now_ns() + 100 * TABLE_HOLD_NS;
+	uint64_t now;
 
 	pool.max_segments = POOL_MIN_SEGMENTS;
 	cr_assert(process_table_add(&table, getpid()) == 0);
 	cr_assert(process_table_publish(&table, 1) == 0);
 	own = copy_of_self(EI_PAD)->table;
 	cr_assert(own && image_of_self() == own->cell && own->n_snapshots > 0);
+	/* However long it took to make. */
+	now = clock_now_ns() + 100 * TABLE_HOLD_NS + TABLE_BUILD_SHARE * own->made_in;
 
 	/* A table that takes nearly all the room. */
 	cr_assert(table_new(tables, own->binary, DP_SEGMENT_CELLS - 100, 0, &large) == 0);
@@ -240,6 +243,36 @@ Test(process_tables, mappings_wait_for_workers)
 	cr_assert(p->snapshot->n_mappings == 3 && p->snapshot->mappings[2].bias == bias);
 	cr_assert_eq(p->snapshot->mappings[0].binary->n_users,
 		     p->snapshot->mappings[0].binary->table->n_mappings + 3);
+}
+
+static size_t n_brought;
+
+void __wrap_fetchers_bring(struct fetchers *fetchers, pid_t pid, uint64_t address);
+
+void __wrap_fetchers_bring(struct fetchers *fetchers, pid_t pid, uint64_t address)
+{
+	n_brought++;
+}
+
+/* As it is when a file is known at once; but what has ended needs none. */
+Test(process_tables, cookies_are_brought_once_a_file_was_read)
+{
+	/* The cookie is in the file's headers, which are megabytes below the code with sanitizers. */
+	const uint64_t start = UINT64_C(1) << 32;
+	struct process *p;
+
+	table.all = true;
+	binary_store_start_workers(&binaries);
+	map_self(0, 10, start, 0x5000);
+	process_table_on_exec(&table, PID(0), 20);
+	map_self(0, 30, start, 0x5000);
+	p = process_table_find(&table, PID(0));
+	p->lacks_cookies = true;
+	cr_assert_eq(n_brought, 0);
+	wait_for_workers();
+	cr_assert(process_find(p, start, 10)->has_cookie);
+	cr_assert(process_find(p, start, 30)->has_cookie);
+	cr_assert_eq(n_brought, 1);
 }
 
 /* A file that turns out not to be a binary counts as code in no file. */

@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "kernel/event.h"
+#include "kernel/filter.h"
 #include "process/perf_record.h"
 #include "process/sideband.h"
 #include "process/tests/process_world.h"
@@ -154,29 +155,36 @@ Test(sideband_ring, has_a_record_of_no_possible_size)
 	}
 }
 
+static bool can_wait(void)
+{
+	enum sideband_haste haste = sideband_haste(sideband, &table);
+
+	return haste >= SIDEBAND_LATER && haste <= SIDEBAND_SOON;
+}
+
 /* The process of a file that is not known may end meanwhile. */
 Test(sideband_ring, lets_records_of_known_files_wait)
 {
-	cr_assert(!sideband_can_wait(sideband, &table), "there are none");
+	cr_assert(!can_wait(), "there are none");
 	put_exec(0, GOOD_SIZE);
-	cr_assert(sideband_can_wait(sideband, &table));
+	cr_assert(can_wait());
 	cr_assert(!is_known(0) && ring->data_tail == ring->data_head);
 	put_mapping(0, false);
-	cr_assert(sideband_can_wait(sideband, &table), "it is of no file");
+	cr_assert(can_wait(), "it is of no file");
 	put_mapping(0, true);
-	cr_assert(!sideband_can_wait(sideband, &table));
+	cr_assert(!can_wait());
 	drain();
 	cr_assert(is_known(0));
 	expect_mappings(0, 10, 1);
-	cr_assert(!sideband_can_wait(sideband, &table));
+	cr_assert(!can_wait());
 	put_mapping(0, true);
-	cr_assert(sideband_can_wait(sideband, &table));
+	cr_assert(can_wait());
 	put_mapping(1, false);
-	cr_assert(!sideband_can_wait(sideband, &table));
+	cr_assert(!can_wait());
 	drain();
 	put_exec(1, GOOD_SIZE);
 	put_exec(1, 0);
-	cr_assert(!sideband_can_wait(sideband, &table), "some are lost");
+	cr_assert(!can_wait(), "some are lost");
 	drain();
 	cr_assert(is_known(1) && sideband_take_loss(sideband));
 }
@@ -189,15 +197,73 @@ Test(sideband_ring, lets_no_records_wait_for_a_filter_or_for_many)
 	filter_init(&filter);
 	table.filter = &filter;
 	put_exec(0, GOOD_SIZE);
-	cr_assert(!sideband_can_wait(sideband, &table));
+	cr_assert(!can_wait());
 	table.filter = NULL;
 	for (int i = 1; i < 256; i++)
 		put_exec(0, GOOD_SIZE);
-	cr_assert(sideband_can_wait(sideband, &table));
+	cr_assert(can_wait());
 	put_exec(0, GOOD_SIZE);
-	cr_assert(!sideband_can_wait(sideband, &table));
+	cr_assert(!can_wait());
 	drain();
 	filter_done(&filter);
+}
+
+static void put_task(uint32_t type, int n, int parent)
+{
+	const struct perf_task task = { .header = { .type = type, .size = sizeof(task) },
+					.pid = (uint32_t)PID(n),
+					.parent_pid = (uint32_t)PID(parent),
+					.tid = (uint32_t)PID(n),
+					.time = 10 };
+
+	put(&task, sizeof(task));
+}
+
+/* Nobody waits for what they tell, but they are handled in their order. */
+Test(sideband_ring, lets_threads_wait_for_processes)
+{
+	cr_assert_eq(sideband_haste(sideband, &table), SIDEBAND_NEVER);
+	put_exec(0, GOOD_SIZE);
+	cr_assert_eq(sideband_haste(sideband, &table), SIDEBAND_BY_SAMPLE);
+	drain();
+	put_task(PERF_RECORD_FORK, 0, 0);
+	put_task(PERF_RECORD_EXIT, 0, 0);
+	cr_assert_eq(sideband_haste(sideband, &table), SIDEBAND_LATER);
+	cr_assert(!sideband_is_behind(sideband));
+	cr_assert(sideband_gather(sideband, &table, 1));
+	cr_assert_eq(process_table_find(&table, PID(0))->exited, TIME_NEVER);
+	put_task(PERF_RECORD_FORK, 1, 0);
+	cr_assert_eq(sideband_haste(sideband, &table), SIDEBAND_BY_SAMPLE);
+	put_mapping(1, false);
+	cr_assert_eq(sideband_haste(sideband, &table), SIDEBAND_NOW);
+	drain();
+	cr_assert(is_known(1) && process_table_find(&table, PID(0))->exited != TIME_NEVER);
+	cr_assert_eq(sideband_haste(sideband, &table), SIDEBAND_NEVER);
+}
+
+/* Unless what has started has ended by now. */
+Test(sideband_ring, expects_more_of_a_program)
+{
+	cr_assert(!sideband_goes_on(sideband));
+	put_exec(0, GOOD_SIZE);
+	cr_assert_eq(sideband_haste(sideband, &table), SIDEBAND_BY_SAMPLE);
+	cr_assert(sideband_goes_on(sideband));
+	put_task(PERF_RECORD_EXIT, 0, 0);
+	cr_assert_eq(sideband_haste(sideband, &table), SIDEBAND_BY_SAMPLE);
+	cr_assert(!sideband_goes_on(sideband));
+	put_exec(1, GOOD_SIZE);
+	cr_assert_eq(sideband_haste(sideband, &table), SIDEBAND_BY_SAMPLE);
+	cr_assert(sideband_goes_on(sideband));
+	drain();
+	put_task(PERF_RECORD_FORK, 1, 1);
+	put_mapping(0, false);
+	cr_assert_eq(sideband_haste(sideband, &table), SIDEBAND_SOON);
+	cr_assert(sideband_goes_on(sideband));
+	drain();
+	put_task(PERF_RECORD_EXIT, 1, 1);
+	cr_assert_eq(sideband_haste(sideband, &table), SIDEBAND_LATER);
+	cr_assert(!sideband_goes_on(sideband));
+	drain();
 }
 
 Test(sideband_ring, waits_only_with_records)

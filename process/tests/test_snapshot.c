@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "binaries/binary.h"
+#include "log/tests/said.h"
 #include "process/history.h"
 #include "process/snapshot.h"
 
@@ -196,6 +197,58 @@ Test(snapshot, tells_which_mappings_lead_to_runtimes)
 	table_b.runtime_kind = DP_RUNTIME_V8;
 	s = make(5, true);
 	cr_assert(written(s)->runtime == 2 && written(s)->other_runtime == 1);
+	table_a.runtime = table_b.runtime = NULL;
+}
+
+static struct snapshot *made;
+
+static void make_again(void)
+{
+	made = make(5, true);
+}
+
+static void use_all(void)
+{
+	for (size_t i = 0; i < made->n_mappings; i++)
+		mapping_use(&made->mappings[i], made->pid);
+}
+
+/* Processes without a sample are of no interest. */
+Test(snapshot, tells_of_a_third_runtime_once_there_is_a_sample)
+{
+	static struct dp_runtime_image image;
+	static struct table table_c = { .cell = 1200,
+					.runtime = &image,
+					.runtime_kind = DP_RUNTIME_PERL };
+	static char path[] = "/lib/third";
+	static struct module module = { .path = path };
+	size_t n_unknown = 0, n_third = 0;
+	static struct binary c = { .table = &table_c, .module = &module };
+	char *text;
+
+	c.n_unknown_runtimes = &n_unknown;
+	c.n_third_runtimes = &n_third;
+	mappings[2].binary = &c;
+	mappings[2].bias = 0x1000;
+	table_a.runtime = table_b.runtime = &image;
+	table_a.runtime_kind = DP_RUNTIME_PYTHON;
+	table_b.runtime_kind = DP_RUNTIME_PYTHON;
+	make_again();
+	text = said(use_all);
+	cr_expect_str_empty(text);
+	free(text);
+	table_b.runtime_kind = DP_RUNTIME_RUBY;
+	text = said(make_again);
+	cr_expect_str_empty(text);
+	free(text);
+	text = said(use_all);
+	cr_expect(strstr(text, "/lib/third: its runtime (perl) is the third of process 5:"), "%s",
+		  text);
+	free(text);
+	text = said(use_all);
+	cr_expect_str_empty(text);
+	free(text);
+	cr_expect(n_third == 1 && n_unknown == 0);
 	table_a.runtime = table_b.runtime = NULL;
 }
 

@@ -40,7 +40,7 @@ static bool had_functions;
 static uid_t asked_for[8];
 static _Atomic size_t n_asked;
 static uint64_t asked_ns;
-/* How often processes were asked by what they are bound, and from the how manieth time on they have changed it. */
+/* How often processes were asked by what they are bound, and from which time on they have changed it. */
 static unsigned int n_domains_read;
 static unsigned int domain_changes = -1U;
 /* A pipe: each of others than root waits for a byte; -1: it does not. */

@@ -297,38 +297,38 @@ Test(arguments, are_refused_where_they_are_wrong)
 {
 	char longest[256];
 
-	refuses("(arg1:u46)", PROBE_CALL, "at 'u46)': there must be a type: u8");
+	refuses("(arg1:u46)", PROBE_CALL, "at 'u46)': expected a type: u8");
 	refuses("(arg0)", PROBE_CALL, "at 'arg0)'");
 	refuses("(arg65)", PROBE_CALL, "at 'arg65)'");
 	refuses("(x=)", PROBE_CALL, "at ')'");
 	refuses("(x=8)", PROBE_CALL, "at '8)'");
-	refuses("(arg1->x)", PROBE_STATIC, "at 'x)': there must be a number");
+	refuses("(arg1->x)", PROBE_STATIC, "at 'x)': expected a number");
 	refuses("(arg1:f64)", PROBE_CALL, "which cannot be read in a register");
 	refuses("(arg1->8+4:f32)", PROBE_CALL, "which cannot be read in a register");
 	refuses("(ret:f64)", PROBE_RETURN, "which cannot be read in a register");
-	refuses("(arg1:bytes[arg2->8:f64])", PROBE_CALL, "there must be an integer");
-	refuses("(arg1->8->x)", PROBE_CALL, "at 'x)': there must be a number");
+	refuses("(arg1:bytes[arg2->8:f64])", PROBE_CALL, "expected an integer");
+	refuses("(arg1->8->x)", PROBE_CALL, "at 'x)': expected a number");
 	refuses("(arg65->x)", PROBE_CALL, "at 'arg65->x)'");
-	refuses("(arg1->3000000000)", PROBE_CALL, "there must be a number");
-	refuses("(arg1+3000000000)", PROBE_CALL, "there must be a number");
+	refuses("(arg1->3000000000)", PROBE_CALL, "expected a number");
+	refuses("(arg1+3000000000)", PROBE_CALL, "expected a number");
 	refuses("(arg1+1000000000+1000000000)", PROBE_CALL, "a smaller sum");
 	refuses("(arg1", PROBE_CALL, "at the end");
 	refuses("(arg1)x", PROBE_CALL, "at 'x'");
 	refuses("(arg1,)", PROBE_CALL, "at ')'");
 	refuses("(a->8)", PROBE_CALL, "at '->8)'");
-	refuses("(arg1:bytes)", PROBE_CALL, "at ')': there must be how many bytes");
-	refuses("(arg1:bytes[)", PROBE_CALL, "at ')': there must be a value");
-	refuses("(arg1:bytes[4294967296])", PROBE_CALL, "there must be a number");
-	refuses("(arg1:bytes[arg2)", PROBE_CALL, "at ')': there must be ']'");
-	refuses("(arg1:bytes[arg2:str])", PROBE_CALL, "at '])': there must be an integer");
-	refuses("(arg1:bytes[arg2:u46])", PROBE_CALL, "at 'u46])': there must be a type");
-	refuses("(arg1:std::strin)", PROBE_CALL, "at 'std::strin)': there must be a type");
+	refuses("(arg1:bytes)", PROBE_CALL, "at ')': expected how many bytes");
+	refuses("(arg1:bytes[)", PROBE_CALL, "at ')': expected a value");
+	refuses("(arg1:bytes[4294967296])", PROBE_CALL, "expected a number");
+	refuses("(arg1:bytes[arg2)", PROBE_CALL, "at ')': expected ']'");
+	refuses("(arg1:bytes[arg2:str])", PROBE_CALL, "at '])': expected an integer");
+	refuses("(arg1:bytes[arg2:u46])", PROBE_CALL, "at 'u46])': expected a type");
+	refuses("(arg1:std::strin)", PROBE_CALL, "at 'std::strin)': expected a type");
 	refuses("(arg1+8:rust_str)", PROBE_CALL, "argN or ->OFFSET in front of this type");
-	refuses("(arg1:gostr)", PROBE_CALL, "at ')': there must be a parameter's name in front");
+	refuses("(arg1:gostr)", PROBE_CALL, "at ')': expected a parameter's name in front");
 	refuses("(ret:rust_str)", PROBE_RETURN, "argN or ->OFFSET in front of this type");
 	refuses("(arg1->1->2->3->4->5->6->7->8:std::string)", PROBE_CALL, "at most 8 dereferences");
 	refuses("(arg7->1->2->3->4->5->6->7->8)", PROBE_CALL, "at most 8 dereferences");
-	refuses("(arg1)", PROBE_RETURN, "at 'arg1)': there must be ret");
+	refuses("(arg1)", PROBE_RETURN, "at 'arg1)': expected ret");
 	refuses("(time->8)", PROBE_RETURN, "at '->8)'");
 	memset(longest, 'x', sizeof(longest));
 	memcpy(longest, "(a=", 3);
@@ -402,13 +402,13 @@ Test(arguments, of_static_probes_that_cannot_be_read)
 {
 	static const char *const lists[][2] = {
 		{ "(arg5)", "it has 4 arguments" },
-		{ "(arg4)", "it is no integer" },
+		{ "(arg4)", "it is not an integer" },
 		{ "(arg3->8)", "it is no pointer: it has 4 bytes" },
 		{ "(arg2:str)", "it is no pointer" },
 		{ "(arg1->0->0->0->0->0->0->0->0)", "too many dereferences" },
 		{ "(arg1:bytes[arg5])", "it has 4 arguments" },
-		{ "(arg1:bytes[arg4])", "its length is not where one can be read" },
-		{ "(arg1:bytes[arg3->8])", "its length is not where one can be read" },
+		{ "(arg1:bytes[arg4])", "the location of its length cannot be read" },
+		{ "(arg1:bytes[arg3->8])", "the location of its length cannot be read" },
 		{ "(arg3:bytes[1])", "it is no pointer: it has 4 bytes" },
 	};
 

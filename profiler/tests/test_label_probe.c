@@ -22,7 +22,7 @@ Test(label_probe, is_nothing_else)
 	cr_assert_eq(label_probe_check("label:g(x=arg1)", why), -EINVAL);
 	cr_assert(strstr(why, "label:PATH:NAME(VALUES)"), "%s", why);
 	cr_assert_eq(label_probe_check("label:f:g", why), -EINVAL);
-	cr_assert(strstr(why, "there must be values"));
+	cr_assert(strstr(why, "values are missing"));
 	cr_assert_eq(label_probe_check("label:./usdt:g(x=arg1)", why), 0);
 	cr_assert_eq(label_probe_check("label:usdt:f:p:g(x=arg1)", why), -EINVAL);
 	cr_expect(strstr(why, "./usdt"), "%s", why);
@@ -31,7 +31,7 @@ Test(label_probe, is_nothing_else)
 	cr_assert(strstr(why, "a USDT probe has no frame"), "%s", why);
 	cr_assert_eq(label_probe_check("label:usdt.so:g(x=arg1)", why), 0);
 	cr_assert_eq(label_probe_check("label:f:g(x=arg1:u46)", why), -EINVAL);
-	cr_assert(strstr(why, "there must be a type"));
+	cr_assert(strstr(why, "expected a type"));
 }
 
 Test(label_probe, may_be_one_of_several)
@@ -85,7 +85,7 @@ Test(label_probe, takes_no_other_times)
 	expect_wrong("span:f:g(x=arg1) min=5ms 7", "min= takes a time");
 	expect_wrong("label:f:g(x=arg1) min=5ms", "");
 	expect_wrong("span:f:a.c:12 min=5ms", "calls are of functions");
-	expect_wrong("span:f:g(span=arg1)", "the name span is taken");
+	expect_wrong("span:f:g(span=arg1)", "the name span is reserved");
 	expect_wrong("span:f", "span:PATH:NAME(VALUES) min=TIME");
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The files of a library, in processes that the test makes up, with files that it makes. */
+#include "process/process_table.h"
 #include "profiler/library_files.h"
 
 #include <criterion/criterion.h>
@@ -12,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "process/process.h"
 #include "process/target.h"
 #include "sandbox/parsers.h"
 

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "profiler/needs.h"
-#include "profiler/profiler.h"
+#include "profiler/profiler_options.h"
 
 #define SLEEPS (1U << DP_STATE_SLEEPING | 1U << DP_STATE_DISK_SLEEP)
 #define ALL_STATES ((1U << DP_N_STATES) - 1)

@@ -5,8 +5,10 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -46,7 +48,7 @@ static void write_to(const char *text)
 {
 	struct output o;
 
-	cr_assert_eq(output_open(path, &o), 0);
+	cr_assert_eq(output_open(path, -1, &o), 0);
 	cr_assert_eq(output_begin(&o), 0);
 	fputs(text, o.file);
 	cr_assert_eq(output_close(&o), 0);
@@ -59,7 +61,7 @@ Test(output, replaces_what_was_there_once_there_is_something)
 	write_to("a long report");
 	expect_content("a long report");
 	/* Nothing to write: the old content stays. */
-	cr_assert_eq(output_open(path, &o), 0);
+	cr_assert_eq(output_open(path, -1, &o), 0);
 	cr_assert_eq(output_close(&o), 0);
 	expect_content("a long report");
 	write_to("short");
@@ -70,7 +72,7 @@ Test(output, leaves_no_file_that_it_made_for_nothing)
 {
 	struct output o;
 
-	cr_assert_eq(output_open(path, &o), 0);
+	cr_assert_eq(output_open(path, -1, &o), 0);
 	cr_assert_eq(access(path, F_OK), 0);
 	cr_assert_eq(output_close(&o), 0);
 	cr_assert_neq(access(path, F_OK), 0);
@@ -155,21 +157,21 @@ Test(output, refuses_links_and_pipes_of_other_users)
 	alarm(10);
 	for (int exists = 0; exists < 2; exists++) {
 		cr_assert(symlink(target, path) == 0 && lchown(path, 12345, 12345) == 0);
-		cr_assert_eq(output_open(path, &o), -EOWNERDEAD);
+		cr_assert_eq(output_open(path, -1, &o), -EOWNERDEAD);
 		cr_assert_eq(access(target, F_OK), exists - 1);
 		close(creat(target, 0600));
 		unlink(path);
 	}
 	unlink(target);
 	cr_assert(mkfifo(path, 0666) == 0 && chown(path, 12345, 12345) == 0);
-	cr_assert_eq(output_open(path, &o), -EOWNERDEAD);
+	cr_assert_eq(output_open(path, -1, &o), -EOWNERDEAD);
 }
 
 static void expect_another_file(const struct stat *before)
 {
 	struct output o;
 
-	cr_assert_eq(output_open(path, &o), 0);
+	cr_assert_eq(output_open(path, -1, &o), 0);
 	/* Not yet */
 	cr_assert_eq(stat_path().st_ino, before->st_ino);
 	cr_assert_eq(output_begin(&o), 0);
@@ -193,7 +195,7 @@ Test(output, takes_the_place_of_files_of_other_users)
 	expect_another_file(&before);
 	/* Nothing to write: it stays, and nothing beside it. */
 	cr_assert(chown(path, 12345, 12345) == 0);
-	cr_assert_eq(output_open(path, &o), 0);
+	cr_assert_eq(output_open(path, -1, &o), 0);
 	cr_assert_eq(output_close(&o), 0);
 	expect_content("text");
 }
@@ -218,7 +220,7 @@ static void expect_refusal(void)
 {
 	struct output o;
 
-	if (output_open(path, &o) != -EOWNERDEAD)
+	if (output_open(path, -1, &o) != -EOWNERDEAD)
 		_exit(2);
 }
 
@@ -226,7 +228,7 @@ static void expect_replacement(void)
 {
 	struct output o;
 
-	if (output_open(path, &o) < 0 || output_begin(&o) < 0 || output_close(&o) < 0)
+	if (output_open(path, -1, &o) < 0 || output_begin(&o) < 0 || output_close(&o) < 0)
 		_exit(2);
 }
 
@@ -274,7 +276,7 @@ Test(output, goes_to_devices)
 	struct output o;
 
 	cr_assert(is_device("/dev/null"));
-	cr_assert_eq(output_open("/dev/null", &o), 0);
+	cr_assert_eq(output_open("/dev/null", -1, &o), 0);
 	cr_assert_eq(output_begin(&o), 0);
 	fputs("text", o.file);
 	cr_assert_eq(output_close(&o), 0);
@@ -285,10 +287,10 @@ Test(output, says_what_goes_wrong)
 {
 	struct output o;
 
-	cr_assert_eq(output_open("/nowhere/at/all", &o), -ENOENT);
-	cr_assert_eq(output_open(directory, &o), -EISDIR);
+	cr_assert_eq(output_open("/nowhere/at/all", -1, &o), -ENOENT);
+	cr_assert_eq(output_open(directory, -1, &o), -EISDIR);
 	cr_assert(is_device("/dev/full"));
-	cr_assert_eq(output_open("/dev/full", &o), 0);
+	cr_assert_eq(output_open("/dev/full", -1, &o), 0);
 	cr_assert_eq(output_begin(&o), 0);
 	fputs("text", o.file);
 	cr_assert_eq(output_close(&o), -ENOSPC);
@@ -303,10 +305,66 @@ Test(output, of_stderr_is_added)
 	cr_assert(fd >= 0 && dup2(fd, STDERR_FILENO) == STDERR_FILENO);
 	close(fd);
 	cr_assert_eq(dprintf(STDERR_FILENO, "a message\n"), 10);
-	cr_assert_eq(output_open(OUTPUT_STDERR, &o), 0);
+	cr_assert_eq(output_open(OUTPUT_STDERR, -1, &o), 0);
 	cr_assert_eq(output_begin(&o), 0);
 	fputs("a report\n", o.file);
 	cr_assert_eq(output_close(&o), 0);
 	cr_assert_eq(dprintf(STDERR_FILENO, "another\n"), 8);
 	expect_content("a message\na report\nanother\n");
+}
+
+/* Somebody who waits until a thread sleeps, and then does something for it. */
+struct other {
+	pid_t waits;
+	int end; /* -1: this one reads */
+	int reader;
+};
+
+static void *help(void *arg)
+{
+	struct other *other = arg;
+	char status[64], text[256];
+
+	snprintf(status, sizeof(status), "/proc/self/task/%d/stat", other->waits);
+	do {
+		_cleanup_close_ int fd = open(status, O_RDONLY | O_CLOEXEC);
+		ssize_t n = read(fd, text, sizeof(text) - 1);
+
+		text[n > 0 ? n : 0] = '\0';
+		usleep(1000);
+	} while (!strstr(text, ") S "));
+	if (other->end >= 0)
+		cr_assert_eq(eventfd_write(other->end, 1), 0);
+	else
+		other->reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	return NULL;
+}
+
+/* Opens it while a thread helps. */
+static int open_with(struct other *other, int end, struct output *ret)
+{
+	pthread_t thread;
+	int err;
+
+	other->waits = gettid();
+	cr_assert_eq(pthread_create(&thread, NULL, help, other), 0);
+	err = output_open(path, end, ret);
+	pthread_join(thread, NULL);
+	return err;
+}
+
+Test(output, has_a_reader_if_it_is_a_pipe, .timeout = 20)
+{
+	_cleanup_close_ int end = eventfd(0, EFD_CLOEXEC);
+	struct other reads = { .end = -1 }, ends = { .end = end };
+	struct output o;
+
+	cr_assert_eq(mkfifo(path, 0600), 0);
+	cr_assert_eq(open_with(&reads, end, &o), 0);
+	cr_assert_eq(fcntl(fileno(o.file), F_GETFL) & O_NONBLOCK, 0, "it waits for who reads");
+	cr_assert_eq(output_close(&o), 0);
+	close(reads.reader);
+	cr_assert_eq(open_with(&ends, end, &o), -ECANCELED);
+	/* Also if it was over before. */
+	cr_assert_eq(output_open(path, end, &o), -ECANCELED);
 }

@@ -73,7 +73,7 @@ static void check_made(uid_t user, size_t n, const char *values)
 {
 	cr_assert_eq(make(user, n, values), 0);
 	cr_assert_eq(lists.n, 1, "they are equal");
-	cr_assert(probe_lists_have_number(&lists, "x"));
+	cr_assert(probe_lists_have_number(&lists, "x", false));
 	probe_lists_done(&lists);
 }
 
@@ -133,7 +133,13 @@ Test(probe_lists, of_several_files_are_joined)
 			cr_expect_eq(cookies[j], numbers[i]);
 	}
 	cr_expect_eq(all.n, 2);
-	cr_expect(probe_lists_have_number(&all, "x"));
+	cr_expect(probe_lists_have_number(&all, "x", false));
+	cr_expect(probe_lists_have_number(&all, "x", true));
+	strcpy(all.forms[1].of[0].name, "y");
+	cr_expect(!probe_lists_have_number(&all, "x", false));
+	cr_expect(probe_lists_have_number(&all, "x", true) &&
+		  probe_lists_have_number(&all, "y", true));
+	cr_expect(!probe_lists_have_number(&all, "z", true));
 	/* Without values, there is nothing to number. */
 	places.cookies = NULL;
 	cr_expect_eq(probe_lists_join(&all, &lists, &places), 0);

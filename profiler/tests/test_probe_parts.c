@@ -38,7 +38,7 @@ Test(probe_parts, of_static_probes_have_a_provider)
 	cr_assert_str_eq(parts.name, "p:n");
 	probe_parts_done(&parts);
 	cr_assert_eq(probe_parts_split("f:n", PROBE_STATIC, &parts, why), -EINVAL);
-	cr_assert_str_eq(why, "there must be PATH:PROVIDER:NAME");
+	cr_assert_str_eq(why, "expected PATH:PROVIDER:NAME");
 }
 
 Test(probe_parts, may_be_of_a_library)

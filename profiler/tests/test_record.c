@@ -17,7 +17,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "kernel/filter.h"
 #include "kernel/permission.h"
+#include "kernel/run_stats.h"
 #include "log/clock.h"
 #include "profiler/outputs.h"
 #include "samples/tests/kernel_world.h"

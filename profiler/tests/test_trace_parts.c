@@ -44,6 +44,7 @@ Test(trace_parts, of_functions)
 	expect("vfs_read(count)", TRACER_FENTRY, NULL, "vfs_read", 1, false);
 	expect("do_exit.isra.0", TRACER_FENTRY, NULL, "do_exit.isra.0", 0, false);
 	expect("vfs_read+0x1c", TRACER_KPROBE, NULL, "vfs_read+0x1c", 0, false);
+	expect("vfs_read(arg1,count)", TRACER_KPROBE, NULL, "vfs_read", 2, false);
 }
 
 Test(trace_parts, that_are_none)
@@ -60,7 +61,8 @@ Test(trace_parts, that_are_none)
 	expect_error("vfs_read+", TRACER_KPROBE, "FUNCTION+N");
 	expect_error("vfs_read+8x", TRACER_KPROBE, "FUNCTION+N");
 	expect_error("", TRACER_KPROBE, "a function");
-	expect_error("vfs_read(arg1)", TRACER_KPROBE, "no values");
+	expect_error("vfs_read+4(arg1)", TRACER_KPROBE,
+		     "no values can be read: its arguments are known where it begins");
 	expect_error("sched:sched_switch(prev_pid:u46)", TRACER_TRACEPOINT, "a type: u8");
 	expect_error("sched:sched_switch()", TRACER_TRACEPOINT, "the name of a field");
 }

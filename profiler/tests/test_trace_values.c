@@ -14,6 +14,7 @@ static struct trace_field fields[] = {
 	{ "comm", TRACE_FIELD_TEXT, 8, 16, false },
 	{ "name", TRACE_FIELD_LOCATED, 48, 4, false },
 	{ "mac", TRACE_FIELD_OTHER, 52, 6, false },
+	{ "seventh", TRACE_FIELD_NOWHERE, 48, 8, false },
 };
 static struct trace_record record = { .fields = fields, .n = ARRAY_SIZE(fields) };
 
@@ -108,15 +109,19 @@ Test(trace_values, are_arguments_by_number)
 	expect(&arguments.of[0], VALUE_S32, 24, 4);
 	cr_assert_str_eq(arguments.of[0].form.name, "arg1");
 	cr_assert_eq(arguments.of[1].how.derefs[0], 40);
-	cr_assert_eq(place_in("(arg7)", &numbered), -EINVAL);
-	cr_assert(strstr(why, "there is no arg7, but pid, flags, file, comm, name"), "%s", why);
+	cr_assert_eq(place_in("(arg8)", &numbered), -EINVAL);
+	cr_assert(strstr(why, "there is no arg8, but pid, flags, file, comm, name"), "%s", why);
 }
 
 Test(trace_values, that_are_not_there)
 {
 	expect_error("(pdi)", "there is no pdi, but pid, flags, file, comm, name");
+	cr_assert(!strstr(why, "seventh"), "%s", why);
 	expect_error("(arg1)", "there is no arg1");
 	expect_error("(mac)", "mac is no number, pointer or text");
+	expect_error("(seventh)",
+		     "seventh is not in a register, as the first arguments are, up to 6 words");
+	expect_error("(x=seventh->8:u32)", "seventh is not in a register");
 	expect_error("(comm:u8)", "comm is a text");
 	expect_error("(comm->8)", "comm is a text");
 	expect_error("(pid:str)", "pid is no pointer: it has 4 bytes");

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "kernel/filter.h"
-#include "process/process.h"
+#include "process/process_table.h"
 #include "profiler/profiler.h"
 #include "profiler/thread_set.h"
 #include "sandbox/helper.h"
@@ -88,7 +88,7 @@ Test(unsampled, has_processes_with_their_tables)
 /* And so are the lists of their mappings. */
 Test(unsampled, has_processes_that_helpers_read)
 {
-	const struct process *process;
+	struct process *process;
 	struct thread_set set = { .options = &options };
 	struct thread_snapshot *threads;
 	struct profiler *p;

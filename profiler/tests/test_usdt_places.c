@@ -7,6 +7,7 @@
 #include <sys/sdt.h>
 
 #include "base/as_it_is.h"
+#include "profiler/probe_file.h"
 
 #define SELF "/proc/self/exe"
 
@@ -18,10 +19,17 @@ static AS_IT_IS void hit(int number)
 	DTRACE_PROBE(provider, other);
 }
 
+static int find(const char *file, const char *pattern, struct usdt_places *ret)
+{
+	const struct uprobe_reader reader = probe_file_reader(NULL);
+
+	return usdt_places_find(NULL, &reader, file, pattern, ret);
+}
+
 static size_t count(const char *pattern)
 {
 	struct usdt_places places;
-	int err = usdt_places_find(NULL, SELF, pattern, &places);
+	int err = find(SELF, pattern, &places);
 	size_t n = err == 0 ? places.at.n : 0;
 
 	cr_assert(err == 0 || err == -ENOENT);
@@ -45,6 +53,6 @@ Test(usdt_places, are_those_of_an_elf_file)
 {
 	struct usdt_places places;
 
-	cr_assert_eq(usdt_places_find(NULL, "/etc/passwd", "a:b", &places), -ENOEXEC);
-	cr_assert_eq(usdt_places_find(NULL, "/nowhere", "a:b", &places), -ENOENT);
+	cr_assert_eq(find("/etc/passwd", "a:b", &places), -ENOEXEC);
+	cr_assert_eq(find("/nowhere", "a:b", &places), -ENOENT);
 }

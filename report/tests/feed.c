@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * usage: report_feed cpu|wall|calls|events|before|after|rare SAMPLES FILE...
+ * usage: report_feed cpu|wall|pushed|calls|events|before|after|rare SAMPLES FILE...
  *
  * `before' and `after' are to be compared: some stacks are more frequent in the latter. In `rare',
  * all stacks but one occur once. `events' are two, and every third sample is of the first.
@@ -166,9 +166,19 @@ static void set_events(struct feed *feed, struct report_context *context)
 	context->n_several = ARRAY_SIZE(events);
 }
 
+/* What Pyroscope takes: the agent makes names of labels valid before. */
+static void set_pushed(struct feed *feed, struct report_context *context)
+{
+	const struct label valid = { .key = "route", .text = BAD };
+
+	label_set_free(feed->labels);
+	feed->labels = labels_of(&valid, 1, false);
+	context->for_pyroscope = true;
+}
+
 static void set_mode(struct feed *feed, const char *mode, struct report_context *context)
 {
-	feed->wall = strcmp(mode, "wall") == 0;
+	feed->wall = strcmp(mode, "wall") == 0 || strcmp(mode, "pushed") == 0;
 	feed->after = strcmp(mode, "after") == 0;
 	feed->rare = strcmp(mode, "rare") == 0;
 	feed->compared = feed->after || feed->rare || strcmp(mode, "before") == 0;
@@ -179,6 +189,8 @@ static void set_mode(struct feed *feed, const char *mode, struct report_context 
 	}
 	if (strcmp(mode, "events") == 0)
 		set_events(feed, context);
+	if (strcmp(mode, "pushed") == 0)
+		set_pushed(feed, context);
 }
 
 int main(int argc, char **argv)

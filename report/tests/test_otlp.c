@@ -29,7 +29,7 @@ static size_t file_size;
 
 /* What has been decoded of all requests. */
 static struct {
-	size_t requests, samples, times, largest, most, attributes;
+	size_t requests, samples, times, values, largest, most, attributes, events;
 	char ids[1024][16];
 	size_t n_ids;
 	int fails; /* so many times, taking one fails */
@@ -85,8 +85,10 @@ static void decode_profile(const ProtobufCBinaryData *from)
 	for (size_t i = 0; i < seen.n_ids; i++)
 		cr_assert_neq(memcmp(seen.ids[i], profile->profile_id.data, 16), 0);
 	memcpy(seen.ids[seen.n_ids++], profile->profile_id.data, 16);
-	for (size_t i = 0; i < profile->n_samples; i++)
+	for (size_t i = 0; i < profile->n_samples; i++) {
 		seen.times += profile->samples[i]->n_timestamps_unix_nano;
+		seen.values += profile->samples[i]->n_values;
+	}
 	seen.samples += profile->n_samples;
 	seen.attributes += profile->n_attribute_indices;
 	if (profile->n_samples > seen.most)
@@ -111,7 +113,7 @@ static Otlp__ResourceProfiles *decode_resource(const ProtobufCBinaryData *from)
 }
 
 /* Of the bytes written since the last one. */
-static int end_part(void *arg)
+static int end_part(void *arg, uint64_t n_events)
 {
 	Otlp__ExportProfilesServiceRequest *request;
 	size_t *begins = arg;
@@ -126,6 +128,7 @@ static int end_part(void *arg)
 	if (file_size - *begins > seen.largest)
 		seen.largest = file_size - *begins;
 	seen.requests++;
+	seen.events += n_events;
 	*begins = file_size;
 	otlp__export_profiles_service_request__free_unpacked(request, NULL);
 	return seen.fails-- > 0 ? -ENOSPC : 0;
@@ -147,7 +150,7 @@ Test(otlp, requests_have_a_limited_size)
 	for (unsigned int i = 0; i < 500; i++)
 		add(i, NULL);
 	end();
-	cr_assert_eq(seen.times, 500);
+	cr_assert(seen.times == 500 && seen.events == 500);
 	cr_assert_gt(seen.requests, 5);
 	/* A stack with its names is below 2000 bytes. */
 	cr_assert_lt(seen.largest, 42000);
@@ -164,7 +167,7 @@ Test(otlp, requests_have_a_limited_number_of_samples)
 	for (unsigned int i = 0; i < 450; i++)
 		add(i % 225, NULL);
 	end();
-	cr_assert_eq(seen.times, 450);
+	cr_assert(seen.times == 450 && seen.events == 450);
 	cr_assert_eq(seen.requests, 3);
 	cr_assert_eq(seen.most, 100);
 	free(file);
@@ -315,6 +318,45 @@ static Otlp__ProfilesDictionary *decode_dictionary(void)
 	return d;
 }
 
+static bool has_attribute(const Otlp__ProfilesDictionary *d, const char *key)
+{
+	for (size_t i = 1; i < d->n_attribute_table; i++)
+		if (strcmp(d->string_table[d->attribute_table[i]->key_strindex], key) == 0)
+			return true;
+	return false;
+}
+
+/* What a backend would make series of. */
+Test(otlp, folded_samples_are_told_apart_by_their_names_only)
+{
+	static const char *const left_out[] = { "thread.id", "dwarfprof.outcome",
+						"dwarfprof.state" };
+
+	for (int folded = 0; folded < 2; folded++) {
+		struct sample sample = { .weight = 1,
+					 .event = DP_EVENT_OFF_CPU,
+					 .pid = 42,
+					 .tid = 43,
+					 .comm = "prog",
+					 .thread_name = "thread",
+					 .user = frames,
+					 .n_user = 1,
+					 .outcome = DP_READ_FAULT,
+					 .is_folded = folded };
+		Otlp__ProfilesDictionary *d;
+
+		frames[0] = (struct frame){ .address = 0x7000, .module = &program };
+		begin(NULL);
+		cr_assert_eq(report_add(report, &sample, &totals), 0);
+		end();
+		d = decode_dictionary();
+		for (size_t i = 0; i < sizeof(left_out) / sizeof(*left_out); i++)
+			cr_assert_eq(has_attribute(d, left_out[i]), !folded, "%s", left_out[i]);
+		cr_assert(has_attribute(d, "thread.name"));
+		otlp__profiles_dictionary__free_unpacked(d, NULL);
+	}
+}
+
 Test(otlp, of_deep_stacks_the_middle_may_be_left_out)
 {
 	static const struct {
@@ -402,6 +444,65 @@ Test(otlp, labels_that_are_decimals_are_doubles)
 	cr_assert(n_doubles == 1 && n_texts == 1);
 	otlp__profiles_dictionary__free_unpacked(d, NULL);
 	label_set_free(set);
+}
+
+/* Two of one stack, and of one event; the weight tells them apart from others. */
+static void write_counted(const struct report_context *context, uint64_t weight)
+{
+	static const struct label label = { .key = REPORT_EVENT, .text = "cycles" };
+	struct label_set *set = context->n_several > 0 ? labels_of(&label, 1, false) : NULL;
+	struct report_context own = *context;
+	size_t begins = 0;
+
+	own.parts = &(struct report_parts){ SIZE_MAX, SIZE_MAX, end_part, &begins };
+	own.names = program.names = some_names();
+	memset(&seen, 0, sizeof(seen));
+	cr_assert_eq(report_new(report_format_by_name("otlp"), &own,
+				open_memstream(&file, &file_size), &report),
+		     0);
+	for (uint64_t i = 0; i < 2; i++) {
+		const struct frame frame = { .address = 0x7000,
+					     .offset = 0x1000,
+					     .module = &program };
+		const struct sample sample = { .time_ns = 1000 + i,
+					       .weight = weight,
+					       .pid = 42,
+					       .tid = 43,
+					       .user = &frame,
+					       .n_user = 1,
+					       .labels = set,
+					       .outcome = DP_COMPLETE };
+
+		cr_assert_eq(report_add(report, &sample, &totals), 0);
+	}
+	end();
+	label_set_free(set);
+	free(file);
+}
+
+/* Pyroscope takes one value of each then, and would refuse the request. */
+Test(otlp, weighted_counts_have_no_times)
+{
+	static const struct report_event events[] = { { "cycles", "cycles" }, { "r1c2", "r1c2" } };
+	const struct report_context contexts[] = {
+		{ .event = "uprobe", .events = EVENT_BIT(DP_EVENT_UPROBE) },
+		{ .event = "several",
+		  .events = EVENT_BIT(DP_EVENT_CPU),
+		  .several = events,
+		  .n_several = 2 },
+		{ .event = "cpu-clock", .hz = 99, .events = EVENT_BIT(DP_EVENT_CPU) },
+	};
+
+	for (size_t i = 0; i < sizeof(contexts) / sizeof(*contexts); i++) {
+		write_counted(&contexts[i], 1);
+		cr_assert_eq(seen.samples, 1);
+		cr_assert_eq(seen.times, 2);
+		cr_assert_eq(seen.values, 0);
+		write_counted(&contexts[i], 5);
+		cr_assert_eq(seen.samples, 1);
+		cr_assert_eq(seen.times, 0);
+		cr_assert_eq(seen.values, 1);
+	}
 }
 
 Test(otlp, the_first_request_says_what_was_lost)

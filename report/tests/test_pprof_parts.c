@@ -123,9 +123,9 @@ static void check_references(const Pprof__Profile *p)
 }
 
 /* Of the bytes written since the last one. */
-static int end_part(void *arg)
+static int end_part(void *arg, uint64_t n_events)
 {
-	size_t *begins = arg;
+	size_t *begins = arg, before = seen.samples;
 	Pprof__Profile *p;
 
 	cr_assert_eq(fflush(report->to), 0);
@@ -140,6 +140,7 @@ static int end_part(void *arg)
 		*variant = true;
 		seen.samples += (size_t)p->sample[i]->value[0];
 	}
+	cr_assert_eq(seen.samples - before, n_events);
 	for (size_t i = 0; i < p->n_comment; i++)
 		seen.comments_of_totals +=
 			strstr(p->string_table[p->comment[i]], "lost: 7") != NULL;

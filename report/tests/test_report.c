@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <jansson.h>
 
+#include "limits/limits.h"
 #include "report/outcome.h"
 #include "report/tests/samples.h"
 #include "report/verified.h"

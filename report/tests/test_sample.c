@@ -4,6 +4,7 @@
 
 #include <sys/mman.h>
 
+#include "symbols/code_source.h"
 #include "symbols/jit.h"
 #include "symbols/tests/jit_dump_bytes.h"
 #include "symbols/tests/some_names.h"
@@ -39,6 +40,43 @@ Test(frame, is_where_its_call_is_in_compiled_code)
 	expect_location(0x100a, DP_METHOD_TABLE, "caller", 8);
 	expect_location(0x1010, DP_METHOD_TABLE, "caller", 8);
 	expect_location(0x1010, DP_METHOD_LEAF, "next", 0);
+	jit_free(compiled.jit);
+}
+
+static size_t locate_two(struct code_source *source, uint64_t number, const uint64_t **ret,
+			 bool *ret_is_near)
+{
+	static const uint64_t located[] = { 1, 2 };
+
+	(void)source;
+	*ret = located;
+	*ret_is_near = number == 7;
+	return 2;
+}
+
+Test(frame, is_marked_if_its_functions_are_those_of_a_place_near_it)
+{
+	struct code_source source = { .locate = locate_two };
+	struct frame frame = { .offset = 7, .module = &compiled, .method = DP_METHOD_JAVA };
+	struct frame found[DP_MAX_FRAMES];
+	bool is_cut;
+
+	compiled.names = some_names();
+	cr_assert_eq(jit_new(compiled.names, &compiled.jit), 0);
+	compiled.code = &source;
+	cr_assert_eq(frames_locate(&frame, 1, UINT64_MAX, found, &is_cut), 2);
+	for (size_t i = 0; i < 2; i++) {
+		cr_expect(frame_is_near(&found[i]) && frame_is_interpreted(&found[i]));
+		cr_expect_str_eq(frame_path(&found[i]), "[java]");
+		cr_expect_eq(found[i].offset, i + 1);
+	}
+	frame.offset = 6;
+	cr_assert_eq(frames_locate(&frame, 1, UINT64_MAX, found, &is_cut), 2);
+	cr_expect(!frame_is_near(&found[0]) && !frame_is_near(&found[1]));
+	frame.offset = 7;
+	frame_locate(&frame, UINT64_MAX);
+	cr_expect(frame_is_near(&frame) && frame.offset == 2);
+	compiled.code = NULL;
 	jit_free(compiled.jit);
 }
 

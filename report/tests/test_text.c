@@ -49,8 +49,10 @@ Test(text, tells_a_person_what_could_not_be_read)
 	for (int i = 0; i <= PARSERS_SHOWN_FAILURES; i++)
 		(void)failures_add(names_failures(some_names()), strdup("a\x1b file has no names"));
 	finish();
-	cr_assert(strstr(text, "\nFailures of readers of files: 11\n  a? file has no names\n"),
-		  "%s", text);
+	cr_assert(
+		strstr(text,
+		       "\nFiles that were not read, or not as a whole: 11\n  a? file has no names\n"),
+		"%s", text);
 	free(text);
 }
 
@@ -155,6 +157,18 @@ Test(text, tells_a_person_of_what_kind_functions_are)
 			       "          100.0 %  [prog] (2 times, down to 100.0 %)\n"
 			       "          100.0 %  0xffffffff81000001 (kernel)\n"),
 		  "%s", text);
+	free(text);
+}
+
+Test(text, tells_a_person_what_is_only_near)
+{
+	struct sample sample = sample_of_chain(2);
+
+	begin("text");
+	chain[0].method = DP_METHOD_JAVA_NEAR;
+	add(sample);
+	finish();
+	cr_assert(strstr(text, "%  [f0]\n          100.0 %  [f1] (near)\n"), "%s", text);
 	free(text);
 }
 

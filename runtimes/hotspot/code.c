@@ -2,6 +2,7 @@
 #include "runtimes/hotspot/code.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* The fixed part of an interpreter's frame has about ten words. */
 #define MAX_FRAME_WORDS 256
@@ -12,6 +13,14 @@
  */
 #define BYTECODE_BELOW_METHOD_8 4
 #define BYTECODE_BELOW_METHOD 5
+
+/*
+ * What the blob of the stubs begins with that bring frames back from the heap: JDK 25's name has no space
+ * behind it, JDK 21's has one. It is among the first: so many of a heap are looked at.
+ */
+static const char thaw_name[] = "StubRoutines (continuation";
+#define THAW_BLOBS 1024
+#define THAW_PART 4096
 
 struct code_reader {
 	const struct hotspot_layout *layout;
@@ -107,6 +116,66 @@ static int read_heaps(const struct code_reader *r, struct dp_hotspot *ret)
 	return err;
 }
 
+static bool has_thaw_name(const struct code_reader *r, uint64_t blob)
+{
+	char name[sizeof(thaw_name) - 1];
+	__u64 at;
+
+	return read_word(r, blob + r->layout->at[HOTSPOT_BLOB_NAME], &at) == 0 &&
+	       r->read(r->memory, name, sizeof(name), at) == 0 &&
+	       memcmp(name, thaw_name, sizeof(name)) == 0;
+}
+
+/* If a piece of code is that blob, notes where it is. Returns whether it is. */
+static bool note_thaw(const struct code_reader *r, uint64_t blob, struct dp_hotspot *ret)
+{
+	uint32_t size;
+
+	if (!has_thaw_name(r, blob) ||
+	    read_int(r, blob + r->layout->at[HOTSPOT_BLOB_SIZE], &size) < 0)
+		return false;
+	ret->thaw_start = blob;
+	ret->thaw_end = blob + size;
+	return true;
+}
+
+/* Searches a heap, as far as its map can be read: in that, a piece of code begins with 0. */
+static bool find_thaw(const struct code_reader *r, const struct dp_hotspot_heap *heap,
+		      struct dp_hotspot *ret)
+{
+	uint64_t n = (heap->end - heap->start) >> ret->segment_bits;
+	uint8_t map[THAW_PART];
+	size_t blobs = 0;
+
+	for (uint64_t at = 0; at < n; at += sizeof(map)) {
+		size_t size = n - at < sizeof(map) ? n - at : sizeof(map);
+
+		if (r->read(r->memory, map, size, heap->map + at) < 0)
+			return false;
+		for (size_t i = 0; i < size; i++) {
+			uint64_t segment = heap->start + ((at + i) << ret->segment_bits);
+
+			if (map[i] != 0)
+				continue;
+			if (note_thaw(r, segment + ret->header_size, ret))
+				return true;
+			if (++blobs == THAW_BLOBS)
+				return false;
+		}
+	}
+	return false;
+}
+
+/* The stubs are made before the interpreter. A JVM without continuations has none. */
+static void find_thaw_anywhere(const struct code_reader *r, struct dp_hotspot *ret)
+{
+	if (!r->layout->has_continuations)
+		return;
+	for (size_t i = 0; i < DP_HOTSPOT_HEAPS; i++)
+		if (find_thaw(r, &ret->heaps[i], ret))
+			return;
+}
+
 static bool fits_blob(uint64_t offset)
 {
 	return offset <= DP_HOTSPOT_BLOB_SIZE - sizeof(uint64_t);
@@ -162,6 +231,7 @@ int hotspot_code_read(const struct hotspot_layout *layout, hotspot_read *read, v
 		err = read_pointer(&r, HOTSPOT_CALL_STUB_RETURN, &ret->call_stub_return);
 	if (err < 0)
 		return err == -ENOTSUP ? err : -EAGAIN;
+	find_thaw_anywhere(&r, ret);
 	return 0;
 }
 

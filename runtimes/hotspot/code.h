@@ -9,8 +9,8 @@
 #include "runtimes/hotspot/layout.h"
 
 /*
- * Where a JVM has its code, for the walker. That does not change any more once the JVM has started.
- * 0; -EAGAIN: it has not, or cannot be read now; -ENOTSUP: it makes no sense.
+ * Finds where a JVM has its code, for the walker; it does not change after the JVM has started. 0; -EAGAIN: the JVM has
+ * not started, or cannot be read now; -ENOTSUP: its data are inconsistent.
  */
 int hotspot_code_read(const struct hotspot_layout *layout, hotspot_read *read, void *memory,
 		      struct dp_hotspot *ret);

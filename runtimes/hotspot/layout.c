@@ -6,9 +6,8 @@
 
 #include "base/array.h"
 #include "bpf/arch.h"
+#include "limits/limits.h"
 
-/* Each table of a JVM has some hundred to some thousand entries. */
-#define MAX_ENTRIES 16384
 #define MAX_STRIDE 512
 /* Longer names are none of those that are looked for. */
 #define MAX_NAME 64
@@ -136,7 +135,7 @@ static int read_members(const struct tables *t, struct hotspot_layout *ret)
 
 	if (err == 0)
 		err = read_exported_all(t, which, N_PARTS, part);
-	for (size_t i = 0; err == 0 && i < MAX_ENTRIES; i++, entry += stride) {
+	for (size_t i = 0; err == 0 && i < HOTSPOT_MAX_ENTRIES; i++, entry += stride) {
 		int member;
 
 		err = read_name_of(t, entry, part[TYPE], type);
@@ -159,7 +158,7 @@ static int read_value(const struct tables *t, const enum vm_struct which[4], con
 
 	if (err == 0)
 		err = read_exported_all(t, which + 2, 2, part);
-	for (size_t i = 0; err == 0 && i < MAX_ENTRIES; i++, entry += stride) {
+	for (size_t i = 0; err == 0 && i < HOTSPOT_MAX_ENTRIES; i++, entry += stride) {
 		err = read_name_of(t, entry, part[0], name);
 		if (err == 0 && strcmp(name, wanted) == 0)
 			return t->read(t->memory, ret, size, entry + part[1]);
@@ -204,6 +203,23 @@ static void rename_member(struct hotspot_layout *l, enum hotspot_member to,
 		l->at[to] = l->at[from];
 }
 
+static void rename_class_members(struct hotspot_layout *l)
+{
+	static const enum hotspot_member names[][2] = {
+		{ HOTSPOT_FLAGS, HOTSPOT_FLAGS_12 },
+		{ HOTSPOT_FLAG_COUNT, HOTSPOT_FLAG_COUNT_12 },
+		{ HOTSPOT_FLAG_NAME, HOTSPOT_FLAG_NAME_12 },
+		{ HOTSPOT_FLAG_ADDRESS, HOTSPOT_FLAG_ADDRESS_12 },
+		{ HOTSPOT_CLASS_BASE, HOTSPOT_CLASS_BASE_13 },
+		{ HOTSPOT_CLASS_SHIFT, HOTSPOT_CLASS_SHIFT_13 },
+		{ HOTSPOT_CLASS_BASE, HOTSPOT_CLASS_BASE_22 },
+		{ HOTSPOT_CLASS_SHIFT, HOTSPOT_CLASS_SHIFT_22 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		rename_member(l, names[i][0], names[i][1]);
+}
+
 /* Reads where the parts of an interpreter's frame are. */
 static int read_frame(const struct tables *t, struct hotspot_layout *ret)
 {
@@ -230,6 +246,7 @@ int hotspot_layout_read(struct hotspot_layout *ret, const struct vm_structs *tab
 	static const enum vm_struct types[] = { VM_TYPES, VM_TYPE_STRIDE, VM_TYPE_NAME,
 						VM_TYPE_SIZE };
 	const struct tables t = { tables, bias, read, memory };
+	uint64_t continuation = 0;
 	int err;
 
 	memset(ret, 0, sizeof(*ret));
@@ -246,10 +263,85 @@ int hotspot_layout_read(struct hotspot_layout *ret, const struct vm_structs *tab
 	if (err == 0)
 		err = read_value_if_any(&t, types, "ConstMethod", &ret->const_size);
 	if (err == 0)
+		err = read_value_if_any(&t, types, "ContinuationEntry", &continuation);
+	if (err == 0)
 		err = read_frame(&t, ret);
 	if (err < 0)
 		return err == -ENOTSUP ? err : -EAGAIN;
+	ret->has_continuations = continuation > 0;
 	rename_member(ret, HOTSPOT_ARRAY_LENGTH, HOTSPOT_ARRAY_LENGTH_GENERIC);
 	rename_member(ret, HOTSPOT_SYMBOL_BODY, HOTSPOT_SYMBOL_BODY_WHOLE);
+	rename_class_members(ret);
+	rename_member(ret, HOTSPOT_OOP_CLASS, HOTSPOT_OOP_CLASS_UNION);
+	rename_member(ret, HOTSPOT_OOP_BASE, HOTSPOT_OOP_BASE_NARROW);
+	rename_member(ret, HOTSPOT_OOP_SHIFT, HOTSPOT_OOP_SHIFT_NARROW);
 	return has_all(ret) ? 0 : -ENOTSUP;
+}
+
+/* An option. Those that a version does not have are not set. */
+static int note_flag(const struct tables *t, uint64_t address, const char *name,
+		     struct hotspot_flags *flags)
+{
+	uint8_t *to = strcmp(name, "UseCompressedClassPointers") == 0 ? &flags->is_short :
+		      strcmp(name, "UseCompactObjectHeaders") == 0    ? &flags->is_in_mark :
+									NULL;
+	uint64_t value;
+	int err;
+
+	if (!to)
+		return 0;
+	err = read_word(t, address, &value);
+	return err < 0 ? err : t->read(t->memory, to, sizeof(*to), value);
+}
+
+static int read_flags(const struct tables *t, const struct hotspot_layout *l, uint64_t size,
+		      struct hotspot_flags *ret)
+{
+	uint64_t entry, n = 0;
+	char name[MAX_NAME];
+	int err = read_word(t, l->at[HOTSPOT_FLAGS], &entry);
+
+	if (err == 0)
+		err = read_word(t, l->at[HOTSPOT_FLAG_COUNT], &n);
+	if (err == 0 && n > HOTSPOT_MAX_ENTRIES)
+		err = -ENOTSUP;
+	for (uint64_t i = 0; err == 0 && i < n; i++, entry += size) {
+		err = read_name_of(t, entry, l->at[HOTSPOT_FLAG_NAME], name);
+		if (err == 0)
+			err = note_flag(t, entry + l->at[HOTSPOT_FLAG_ADDRESS], name, ret);
+	}
+	return err < 0 ? err : 0;
+}
+
+static int read_flag_size(const struct tables *t, uint64_t *ret)
+{
+	static const enum vm_struct types[] = { VM_TYPES, VM_TYPE_STRIDE, VM_TYPE_NAME,
+						VM_TYPE_SIZE };
+	int err = read_value(t, types, "JVMFlag", sizeof(*ret), ret);
+
+	if (err == -ENOTSUP)
+		err = read_value(t, types, "Flag", sizeof(*ret), ret);
+	return err == 0 && (*ret == 0 || *ret > MAX_STRIDE) ? -ENOTSUP : err;
+}
+
+int hotspot_flags_read(const struct hotspot_layout *layout, const struct vm_structs *tables,
+		       uint64_t bias, hotspot_read *read, void *memory, struct hotspot_flags *ret)
+{
+	static const enum vm_struct longs[] = { VM_LONGS, VM_LONG_STRIDE, VM_LONG_NAME,
+						VM_LONG_VALUE };
+	const struct tables t = { tables, bias, read, memory };
+	uint64_t size;
+	int err;
+
+	*ret = (struct hotspot_flags){ 0 };
+	for (int i = HOTSPOT_FLAGS; i <= HOTSPOT_FLAG_ADDRESS; i++)
+		if (!hotspot_layout_has(layout, (enum hotspot_member)i))
+			return -ENOTSUP;
+	err = read_flag_size(&t, &size);
+	if (err == 0)
+		err = read_flags(&t, layout, size, ret);
+	if (err == 0 && ret->is_in_mark)
+		err = read_value(&t, longs, "markWord::klass_shift", sizeof(ret->mark_shift),
+				 &ret->mark_shift);
+	return err;
 }

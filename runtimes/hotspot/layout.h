@@ -9,9 +9,9 @@
 #include "elf/vm_structs.h"
 
 /*
- * Where a HotSpot JVM's structures have their members, by the tables in its memory (vm_structs.h): no
- * offset of a version is built in. What is read is another program's: tables end after so many
- * entries, and values are checked where they are used.
+ * The offsets of members in a HotSpot JVM's structures, from the tables in its memory (vm_structs.h): no version's
+ * offsets are built in. The tables are untrusted: their lengths are bounded, and values are checked where they are
+ * used.
  */
 
 /* Reads memory of a process, as process_memory_read(). 0 or a negative errno. */
@@ -70,12 +70,47 @@ typedef int hotspot_read(void *memory, void *ret, size_t size, uint64_t address)
 	X(CONST_FLAGS, "ConstMethod", "_flags")                                                       \
 	X(CONST_FLAGS_APART, "ConstMethod", "_flags._flags")                                          \
 	X(POOL_FILE, "ConstantPool", "_source_file_name_index")                                       \
+	/* Without these, frames of virtual threads that are in the heap are not read */              \
+	X(LOADERS, "ClassLoaderDataGraph", "_head")                                                   \
+	X(LOADER_NEXT, "ClassLoaderData", "_next")                                                    \
+	X(LOADER_CLASSES, "ClassLoaderData", "_klasses")                                              \
+	X(KLASS_NEXT, "Klass", "_next_link")                                                          \
+	X(KLASS_LAYOUT, "Klass", "_layout_helper")                                                    \
+	X(CLASS_FIELDS, "InstanceKlass", "_fieldinfo_stream")                                         \
+	X(CLASS_CONSTANTS, "InstanceKlass", "_constants")                                             \
+	X(BYTES_DATA, "Array<u1>", "_data")                                                           \
+	X(OOP_CLASS, "oopDesc", "_compressed_klass")                                                  \
+	X(OOP_BASE, "CompressedOops", "_base")                                                        \
+	X(OOP_SHIFT, "CompressedOops", "_shift")                                                      \
+	X(ENTRY_RETURN, "ContinuationEntry", "_return_pc")                                            \
+	/* Without these, the classes of objects are not known */                                     \
+	X(OBJECT_CLASS, "oopDesc", "_metadata._klass")                                                \
+	X(CLASS_BASE, "CompressedKlassPointers", "_base")                                             \
+	X(CLASS_SHIFT, "CompressedKlassPointers", "_shift")                                           \
+	X(FLAGS, "JVMFlag", "flags")                                                                  \
+	X(FLAG_COUNT, "JVMFlag", "numFlags")                                                          \
+	X(FLAG_NAME, "JVMFlag", "_name")                                                              \
+	X(FLAG_ADDRESS, "JVMFlag", "_addr")                                                           \
 	/* What earlier versions have instead: up to JDK 8, */                                        \
 	X(HEAP, "CodeCache", "_heap")                                                                 \
 	X(SYMBOL_BODY_WHOLE, "Symbol", "_body")                                                       \
+	/* up to 12, and up to 13, */                                                                 \
+	X(FLAGS_12, "Flag", "flags")                                                                  \
+	X(FLAG_COUNT_12, "Flag", "numFlags")                                                          \
+	X(FLAG_NAME_12, "Flag", "_name")                                                              \
+	X(FLAG_ADDRESS_12, "Flag", "_addr")                                                           \
+	X(CLASS_BASE_13, "Universe", "_narrow_klass._base")                                           \
+	X(CLASS_SHIFT_13, "Universe", "_narrow_klass._shift")                                         \
 	/* up to 14, */                                                                               \
 	X(ARRAY_LENGTH_GENERIC, "GenericGrowableArray", "_len")                                       \
-	X(CLASS_FILE, "InstanceKlass", "_source_file_name_index")
+	/* up to 22, */                                                                               \
+	X(CLASS_BASE_22, "CompressedKlassPointers", "_narrow_klass._base")                            \
+	X(CLASS_SHIFT_22, "CompressedKlassPointers", "_narrow_klass._shift")                          \
+	X(CLASS_FILE, "InstanceKlass", "_source_file_name_index")                                     \
+	/* up to 25 */                                                                                \
+	X(OOP_CLASS_UNION, "oopDesc", "_metadata._compressed_klass")                                  \
+	X(OOP_BASE_NARROW, "CompressedOops", "_narrow_oop._base")                                     \
+	X(OOP_SHIFT_NARROW, "CompressedOops", "_narrow_oop._shift")
 
 #define X(name, type, member) HOTSPOT_##name,
 enum hotspot_member { HOTSPOT_MEMBERS(X) HOTSPOT_N_MEMBERS };
@@ -91,6 +126,7 @@ struct hotspot_layout {
 	uint64_t block_size; /* of a HeapBlock, which its code follows */
 	/* In words: where an interpreter's frame has its caller's sp, and its own; its Method is below */
 	int32_t sender_sp, last_sp;
+	bool has_continuations; /* it can have virtual threads */
 	bool complete_is_short; /* HOTSPOT_BLOB_COMPLETE has two bytes, not four */
 };
 
@@ -102,6 +138,17 @@ struct hotspot_layout {
  */
 int hotspot_layout_read(struct hotspot_layout *ret, const struct vm_structs *tables, uint64_t bias,
 			hotspot_read *read, void *memory);
+
+/* Options of a JVM, which it has once it has started: where its objects have their class. */
+struct hotspot_flags {
+	uint8_t is_short;   /* a number, not an address, in half a word, or */
+	uint8_t is_in_mark; /* in the first word, from this bit on */
+	uint64_t mark_shift;
+};
+
+/* 0; -ENOTSUP: it does not tell; or an error of reading, also -EAGAIN. */
+int hotspot_flags_read(const struct hotspot_layout *layout, const struct vm_structs *tables,
+		       uint64_t bias, hotspot_read *read, void *memory, struct hotspot_flags *ret);
 
 static inline bool hotspot_layout_has(const struct hotspot_layout *layout,
 				      enum hotspot_member member)

@@ -12,6 +12,8 @@
 
 /* Names of blobs are short. */
 #define BLOB_NAME_SIZE 128
+/* In a position, which has no such bit: it is a safepoint's, near the place that was asked for. */
+#define NEAR (1ULL << 60)
 /* What HotSpot calls the blobs of methods. */
 static const char method_blob[] = "nmethod", native_blob[] = "native nmethod";
 
@@ -345,7 +347,8 @@ static int put_scopes(const struct reader *r, const struct hotspot_scope *scopes
 		err = read_member(r, scopes[i].method, HOTSPOT_METHOD_CONST, &constant);
 		ret[i] = (struct dp_runtime_frame){
 			.code = scopes[i].method,
-			.position = DP_HOTSPOT_INTERPRETED | (uint32_t)(scopes[i].bci + 1),
+			.position = DP_HOTSPOT_INTERPRETED | (uint32_t)(scopes[i].bci + 1) |
+				    (scopes[i].is_near ? NEAR : 0),
 			.tag = constant,
 		};
 	}
@@ -422,6 +425,7 @@ const struct runtime_source runtime_hotspot = {
 	.unloaded = "[java, unloaded]",
 	.layout_size = sizeof(struct hotspot_layout),
 	.read = read_code,
+	.near = NEAR,
 	.expand = expand,
 	.line = line_of,
 };

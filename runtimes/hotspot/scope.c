@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "limits/limits.h"
+
 /* UNSIGNED5: six bits of each byte but the last one count, the others say that one follows. */
 #define DIGIT_BITS 6
 #define LAST_DIGITS (256 - (1 << DIGIT_BITS))
@@ -14,10 +16,10 @@
 
 /* A PcDesc, as the layout has it. */
 #define MAX_DESC 64
-/* More have no room in a method's largest code. */
-#define MAX_DESCS (1U << 20)
 /* A mark of HotSpot's that there is nothing, where an offset in the stream would be. */
 #define NO_SCOPE 0
+/* Numbers of a scope that lead to values: of local variables, operands, and monitors. */
+#define N_VALUES 3
 
 struct sections {
 	uint64_t descs;
@@ -120,7 +122,7 @@ static int count(uint64_t start, uint64_t end, uint64_t size, uint32_t *ret)
 {
 	uint64_t n = end >= start ? (end - start) / size : UINT64_MAX;
 
-	if (n > MAX_DESCS)
+	if (n > HOTSPOT_MAX_DESCS)
 		return -ESTALE;
 	*ret = (uint32_t)n;
 	return 0;
@@ -247,6 +249,18 @@ static int find_desc(const struct scope_reader *r, const struct sections *s, uin
 	return err == 0 && *ret <= NO_SCOPE ? -ENOENT : err;
 }
 
+/* Whether a scope, whose rest this is, says where its local variables, operands or monitors are. */
+static int read_values(struct hotspot_stream *stream, bool *ret)
+{
+	uint32_t place = NO_SCOPE;
+	int err = 0;
+
+	for (int i = 0; err == 0 && i < N_VALUES && place == NO_SCOPE; i++)
+		err = hotspot_stream_int(stream, &place);
+	*ret = place != NO_SCOPE;
+	return err;
+}
+
 static int read_scope(const struct scope_reader *r, const struct sections *s, uint32_t at,
 		      uint32_t excluded, struct hotspot_scope *ret, uint32_t *ret_sender)
 {
@@ -259,6 +273,8 @@ static int read_scope(const struct scope_reader *r, const struct sections *s, ui
 		err = hotspot_stream_int(&stream, &metadata);
 	if (err == 0)
 		err = hotspot_stream_int(&stream, &bci);
+	if (err == 0)
+		err = read_values(&stream, &ret->is_near);
 	if (err < 0)
 		return err;
 	if (metadata == 0 || metadata > s->n_metadata || bci > UINT16_MAX + 1)
@@ -305,5 +321,10 @@ int hotspot_scopes_read(const struct hotspot_layout *layout, hotspot_read *read,
 	 * the other form; and the root is the method whose code this is.
 	 */
 	err = read_chain(&r, &s, (uint32_t)at, 1, ret, ret_n);
-	return err == -ESTALE ? read_chain(&r, &s, (uint32_t)at, 0, ret, ret_n) : err;
+	if (err == -ESTALE)
+		err = read_chain(&r, &s, (uint32_t)at, 0, ret, ret_n);
+	/* A return address is of the place itself. */
+	for (size_t i = 0; err == 0 && i < *ret_n; i++)
+		ret[i].is_near &= is_leaf && i == 0;
+	return err;
 }

@@ -6,23 +6,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "limits/limits.h"
 #include "runtimes/hotspot/layout.h"
 
 /* A method that runs at a place in compiled code. */
 struct hotspot_scope {
 	uint64_t method;
 	int32_t bci; /* of its bytecode, or of the call of the one in front; negative: not known */
+	bool is_near; /* of the innermost: it is the next safepoint's, and perhaps not this place's */
 };
 
-/* Deeper inlined ones are no code of HotSpot's: it inlines far less. */
-#define HOTSPOT_MAX_SCOPES 128
-
 /*
- * Reads what is inlined where, at an offset from the start of the code of a compiled method (nmethod):
- * innermost first, and last the method itself. A return address is described exactly. For an offset of
- * the innermost frame (`is_leaf`), which may be between two places that are described, it is the next one
- * behind it: with -XX:+DebugNonSafepoints a description stands at the end of the instructions that it is
- * for; without, it is that of the next safepoint.
+ * Reads the methods inlined at an offset from the start of a compiled method's code (nmethod): innermost first, and
+ * last the method itself. A return address has its own description. The offset of an innermost frame (`is_leaf`) may
+ * lie between two descriptions, and gets the next one: with -XX:+DebugNonSafepoints, a description is at the end of
+ * the instructions that it covers; otherwise, this is the next safepoint (`is_near`). A safepoint's description has
+ * the values of the program's variables, which tells them apart; one of a C1 method without values is taken
+ * for the other kind.
  *
  * What is read may be anything, and is bounded: senders are in front of the scopes that they call, or the
  * list is not sound. 0; -ENOENT: nothing is described there; -ENOTSUP: the layout has no scopes; -ESTALE:
@@ -43,9 +43,6 @@ struct hotspot_stream {
 
 /* Reads an unsigned number of up to 5 bytes (UNSIGNED5 in HotSpot). 0, -ESTALE or an error of reading. */
 int hotspot_stream_int(struct hotspot_stream *stream, uint32_t *ret);
-
-/* The most lines of a method that are kept. */
-#define HOTSPOT_MAX_LINES 8192
 
 struct hotspot_line {
 	uint16_t bci, line;

@@ -207,6 +207,7 @@ static int find(const struct elf_file *file, struct dp_runtime_image *ret)
 
 const struct runtime_source runtime_python = {
 	.method = DP_METHOD_PYTHON,
+	.kinds = PYTHON_TASK | PYTHON_TASK_NUMBER,
 	.unloaded = "[python, unloaded]",
 	.find = find,
 	.layout_size = sizeof(struct dp_runtime_image),

@@ -186,6 +186,27 @@ int main(void)
 	AT(string_ascii, unicode_object.asciiobject_size);
 	AT(bytes_size, bytes_object.ob_size);
 	AT(bytes, bytes_object.ob_sval);
+#if PY_VERSION_HEX >= 0x030e0000
+	AT(tasks.type, pyobject.ob_type);
+	AT(tasks.type_name, type_object.tp_name);
+	AT(tasks.type_flags, type_object.tp_flags);
+	AT(tasks.set_mask, set_object.mask);
+	AT(tasks.set_table, set_object.table);
+	AT(tasks.digits, long_object.ob_digit);
+	AT(tasks.next_node, llist_node.next);
+	AT(tasks.generator_frame, gen_object.gi_iframe);
+	AT(tasks.generator_state, gen_object.gi_frame_state);
+	AT(tasks.stack, interpreter_frame.stackpointer);
+	/* _PyGen_yf() in Objects/genobject.c */
+	IS(tasks.awaited_slot, PY_VERSION_HEX >= 0x030f0000 ? 2 : 1);
+	IS(tasks.generator, FRAME_OWNED_BY_GENERATOR);
+	printf("\t  .tasks.awaiting = %d,\n", FRAME_SUSPENDED_YIELD_FROM);
+#if PY_VERSION_HEX >= 0x030f0000
+	printf("\t  .tasks.ended = %d,\n", FRAME_CLEARED);
+#else
+	printf("\t  .tasks.ended = %d,\n", FRAME_COMPLETED);
+#endif
+#endif
 }
 #endif
 """

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Code objects, from the memory of their process. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "runtimes/python/python.h"
-
-/* Longer line tables are not read: all of the function has its first line then. */
-#define MAX_LINES (1U << 20)
 
 /*
  * The state of a string (PyASCIIObject.state), from its kind on: bytes of a character, and whether it
@@ -141,6 +140,44 @@ static int find_lines(const struct reader *r, uint64_t code, uint64_t *ret_addre
 	return read_at(r, object + l->bytes_size, ret_size, sizeof(*ret_size));
 }
 
+/* How much of a text fits into so many bytes: whole characters. */
+static int cut_size(const char *text, size_t size)
+{
+	size_t n = strlen(text);
+
+	if (n <= size)
+		return (int)n;
+	while (size > 0 && ((uint8_t)text[size] & 0xc0) == 0x80)
+		size--;
+	return (int)size;
+}
+
+/* A task of asyncio: its name. */
+static int read_task(const struct reader *r, const struct dp_runtime_frame *frame,
+		     struct runtime_code **ret)
+{
+	_cleanup_free_ struct runtime_code *code = calloc(1, sizeof(*code));
+	char name[RUNTIME_NAME_SIZE];
+	uint64_t hash = 0;
+	int err = code ? 0 : -ENOMEM;
+
+	if (err == 0 && frame->position & PYTHON_TASK_NUMBER) {
+		snprintf(name, sizeof(name), "Task-%llu", frame->code);
+	} else if (err == 0) {
+		err = read_at(r, frame->code + r->image->python.hash, &hash, sizeof(hash));
+		if (err == 0 && hash != frame->tag)
+			err = -ESTALE;
+		if (err == 0)
+			err = read_string(r, frame->code, name);
+	}
+	if (err < 0)
+		return err;
+	snprintf(code->function, sizeof(code->function), "[task %.*s]",
+		 cut_size(name, sizeof(name) - sizeof("[task ]")), name);
+	*ret = steal_ptr(code);
+	return 0;
+}
+
 int python_read_code(const void *layout, const struct dp_runtime_frame *frame,
 		     const struct runtime_memory *memory, struct runtime_code **ret)
 {
@@ -150,13 +187,16 @@ int python_read_code(const void *layout, const struct dp_runtime_frame *frame,
 	_cleanup_free_ struct runtime_code *code = NULL;
 	uint64_t lines = 0, size = 0;
 	uint32_t first;
-	int err = check(&r, frame, &first);
+	int err;
 
+	if (frame->position & PYTHON_TASK)
+		return read_task(&r, frame, ret);
+	err = check(&r, frame, &first);
 	if (err == 0)
 		err = find_lines(&r, frame->code, &lines, &size);
 	if (err < 0)
 		return err;
-	size = size <= MAX_LINES ? size : 0;
+	size = size <= PYTHON_MAX_LINES ? size : 0;
 	code = calloc(1, sizeof(*code) + size);
 	if (!code)
 		return -ENOMEM;

@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "elf/elf_symbols.h"
 #include "runtimes/python/python.h"
+#include "runtimes/python/tasks.h"
 
 #define COOKIE "xdebugpy"
 #define COOKIE_SIZE 8
@@ -23,6 +24,13 @@ struct published {
 	uint16_t copies, copy; /* 0: the version has none */
 	uint16_t name, line, qualname, filename, lines, instructions;
 	uint16_t string_size, string_state, string_ascii, bytes_size, bytes;
+	struct {
+		uint16_t type, type_name, type_flags, set_mask, set_table, digits, next_node;
+		uint16_t generator_frame, generator_state, stack;
+		/* Values of the version; 0: it publishes nothing of tasks */
+		uint8_t awaited_slot, generator;
+		int8_t awaiting, ended;
+	} tasks;
 };
 
 static const struct published versions[] = {
@@ -149,4 +157,30 @@ int python_published(const struct elf_file *file, uint64_t runtime, uint32_t ver
 		return -ENOTSUP;
 	*ret = (struct dp_runtime_image){ .python = read_walk(&o), .names = read_names(&o) };
 	return o.is_wrong || ret->python.frame_size > DP_PYTHON_FRAME_SIZE ? -ENOTSUP : 0;
+}
+
+int python_published_tasks(const uint8_t *bytes, uint32_t version, struct python_tasks *ret)
+{
+	struct offsets o = { .bytes = bytes, .at = find_version(version) };
+
+	if (!o.at || o.at->tasks.awaited_slot == 0 || o.at->size > PYTHON_PUBLISHED_SIZE ||
+	    !is_of_version(&o))
+		return -ENOTSUP;
+	*ret = (struct python_tasks){
+		.type = value_at(&o, o.at->tasks.type),
+		.type_name = value_at(&o, o.at->tasks.type_name),
+		.type_flags = value_at(&o, o.at->tasks.type_flags),
+		.set_mask = value_at(&o, o.at->tasks.set_mask),
+		.set_table = value_at(&o, o.at->tasks.set_table),
+		.digits = value_at(&o, o.at->tasks.digits),
+		.next_node = value_at(&o, o.at->tasks.next_node),
+		.generator_frame = value_at(&o, o.at->tasks.generator_frame),
+		.generator_state = value_at(&o, o.at->tasks.generator_state),
+		.stack = value_at(&o, o.at->tasks.stack),
+		.awaited_slot = o.at->tasks.awaited_slot,
+		.generator = o.at->tasks.generator,
+		.awaiting = o.at->tasks.awaiting,
+		.ended = o.at->tasks.ended,
+	};
+	return o.is_wrong ? -ENOTSUP : 0;
 }

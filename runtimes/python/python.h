@@ -14,6 +14,24 @@
 int python_published(const struct elf_file *file, uint64_t runtime, uint32_t version,
 		     struct dp_runtime_image *ret);
 
+/* No version's struct _Py_DebugOffsets is larger. */
+#define PYTHON_PUBLISHED_SIZE 1024
+
+struct python_tasks;
+
+/*
+ * Likewise where tasks are, but for what their own module publishes, from the first
+ * PYTHON_PUBLISHED_SIZE bytes of _PyRuntime in memory.
+ */
+int python_published_tasks(const uint8_t *bytes, uint32_t version, struct python_tasks *ret);
+
+/*
+ * A frame that is a task of asyncio has this bit in its position: its code is the string of its name,
+ * with a word of it as the tag; or with the other bit, its number.
+ */
+#define PYTHON_TASK (1ULL << 62)
+#define PYTHON_TASK_NUMBER (1ULL << 61)
+
 /* The runtime's `read` and `line`: see struct runtime_source. */
 int python_read_code(const void *layout, const struct dp_runtime_frame *frame,
 		     const struct runtime_memory *memory, struct runtime_code **ret);

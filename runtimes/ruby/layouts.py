@@ -63,6 +63,7 @@ int main(void)
 	IS(tagged, __builtin_offsetof(rb_iseq_t, body) + 1);
 	AT(tags[0], body_type, location.label);
 	AT(tags[1], body_type, location.first_lineno);
+	IS(machine, __builtin_offsetof(rb_execution_context_t, machine.stack_start) + 1);
 	IS(c_kind, VM_FRAME_MAGIC_CFUNC);
 	IS(c_method, (VM_ENV_DATA_INDEX_FLAGS - VM_ENV_DATA_INDEX_ME_CREF) * sizeof(VALUE));
 	IS(c_type_mask, RUBY_T_MASK | IMEMO_MASK << RUBY_FL_USHIFT);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "runtimes/memory.h"
 #include "runtimes/ruby/ruby.h"
 
@@ -38,6 +39,11 @@ struct block {
 	uint64_t ranks;
 	uint64_t bits[BLOCK / 64];
 };
+
+#define BLOCK_WORDS (sizeof(struct block) / sizeof(uint64_t))
+
+/* As the layout has it. */
+#define MAX_LINE_SIZE 32
 
 struct reader {
 	const struct runtime_memory *memory;
@@ -79,57 +85,85 @@ static int read_path(const struct reader *r, uint64_t path, char ret[RUNTIME_NAM
 	return err < 0 ? err : read_string(r, path, ret);
 }
 
-/* The number of the line's entry that a position has, counted from 1. */
-static int find_entry(const struct reader *r, uint64_t index, uint64_t position, uint64_t *ret)
-{
-	struct block b;
-	uint64_t word, i;
-	int err;
+/* What a body says of its lines. */
+struct places {
+	uint64_t instructions, lines, index;
+	uint32_t size, n;
+};
 
-	if (position < IMMEDIATE) {
-		err = memory_word(r->memory, index + position / 9 * sizeof(word), &word);
-		*ret = word >> position % 9 * 7 & 0x7f;
-		return err;
-	}
-	position -= IMMEDIATE;
-	err = memory_read(r->memory,
-			  index + IMMEDIATE_WORDS * sizeof(word) + position / BLOCK * sizeof(b), &b,
-			  sizeof(b));
-	if (err < 0)
-		return err;
-	i = position % BLOCK / 64;
-	*ret = b.before + (i > 0 ? b.ranks >> (i - 1) * 9 & 0x1ff : 0) +
-	       (uint64_t)__builtin_popcountll(b.bits[i] << (63 - position % 64));
-	return 0;
-}
-
-/* The line of an address among the instructions of a body; 0: it has none. */
-static int read_line(const struct reader *r, uint64_t body, uint64_t address, uint32_t *ret)
+static int read_places(const struct reader *r, uint64_t body, struct places *ret)
 {
 	const struct dp_ruby_names *l = r->names;
-	uint64_t instructions, lines, index, position, entry = 1;
-	uint32_t size, n;
-	int err = memory_word(r->memory, body + l->instructions, &instructions);
+	int err = memory_word(r->memory, body + l->instructions, &ret->instructions);
 
-	*ret = 0;
 	if (err == 0)
-		err = memory_half(r->memory, body + l->size, &size);
+		err = memory_half(r->memory, body + l->size, &ret->size);
 	if (err == 0)
-		err = memory_word(r->memory, body + l->lines, &lines);
+		err = memory_word(r->memory, body + l->lines, &ret->lines);
 	if (err == 0)
-		err = memory_half(r->memory, body + l->n_lines, &n);
+		err = memory_half(r->memory, body + l->n_lines, &ret->n);
 	if (err == 0)
-		err = memory_word(r->memory, body + l->index, &index);
-	position = (address - instructions) / sizeof(uint64_t);
-	if (err < 0 || n == 0 || position > size)
-		return err;
-	/* It is behind the instruction, and not in front of the first one. */
-	position -= position > 0;
-	if (n > 1)
-		err = find_entry(r, index, position, &entry);
-	if (err < 0 || entry == 0 || entry > n)
-		return err;
-	return memory_half(r->memory, lines + (entry - 1) * l->line_size, ret);
+		err = memory_word(r->memory, body + l->index, &ret->index);
+	return err;
+}
+
+/* Those of a function that has no lines, or more than are read, are 0. */
+static void bound(const struct reader *r, struct places *p)
+{
+	uint32_t line_size = r->names->line_size;
+
+	if (p->size == 0 || p->size > RUBY_MAX_CODE || p->n > RUBY_MAX_LINES ||
+	    line_size < sizeof(uint32_t) || line_size > MAX_LINE_SIZE)
+		p->n = 0;
+}
+
+/* Of the index: a single line has none. */
+static size_t count_words(const struct places *p)
+{
+	size_t n_blocks = p->size > IMMEDIATE ? (p->size - IMMEDIATE + BLOCK - 1) / BLOCK : 0;
+
+	if (p->n <= 1)
+		return 0;
+	return n_blocks > 0 ? IMMEDIATE_WORDS + n_blocks * BLOCK_WORDS : (p->size + 8) / 9;
+}
+
+/* Lines of a function, as they are kept to be found when it is gone. */
+struct kept_lines {
+	uint64_t instructions;
+	uint32_t size, n;
+	uint64_t n_words;
+	uint64_t index[]; /* and then what has the lines */
+};
+
+static int read_lines(const struct reader *r, const struct places *p, struct kept_lines *ret)
+{
+	size_t n_words = count_words(p);
+	int err = 0;
+
+	*ret = (struct kept_lines){ p->instructions, p->size, p->n, n_words };
+	if (n_words > 0)
+		err = memory_read(r->memory, p->index, ret->index, n_words * sizeof(uint64_t));
+	if (err == 0 && p->n > 0)
+		err = memory_read(r->memory, p->lines, ret->index + n_words,
+				  (size_t)p->n * r->names->line_size);
+	return err;
+}
+
+/* The number of the line's entry that a position has, counted from 1. */
+static uint64_t find_entry(const struct kept_lines *k, uint64_t position)
+{
+	struct block b;
+	uint64_t i;
+
+	if (k->n == 1)
+		return 1;
+	if (position < IMMEDIATE)
+		return k->index[position / 9] >> position % 9 * 7 & 0x7f;
+	position -= IMMEDIATE;
+	memcpy(&b, k->index + IMMEDIATE_WORDS + position / BLOCK * BLOCK_WORDS, sizeof(b));
+	i = position % BLOCK / 64;
+	return b.before + (i > 0 ? b.ranks >> (i - 1) * 9 & 0x1ff : 0) +
+	       (uint64_t)__builtin_popcountll(b.bits[i] << (63 - position % 64));
 }
 
 /* An element of an array. */
@@ -169,18 +203,38 @@ static int read_text(const struct reader *r, uint64_t names, uint64_t number,
 
 /* The name of a function in C. What has the names has to know the shortest one. */
 static int read_c_function(const struct reader *r, const struct dp_runtime_frame *frame,
-			   struct runtime_code *code)
+			   struct runtime_code **ret)
 {
-	int err = read_text(r, frame->tag, '+', code->function);
+	struct runtime_code *code = *ret = calloc(1, sizeof(*code));
+	int err = code ? read_text(r, frame->tag, '+', code->function) : -ENOMEM;
 
 	if (err == 0 && strcmp(code->function, "+") != 0)
 		err = -ESTALE;
 	return err < 0 ? err : read_text(r, frame->tag, frame->code, code->function);
 }
 
-/* The name of a function in Ruby, and its line. */
+static int make_code(const struct reader *r, uint64_t body, struct runtime_code **ret)
+{
+	struct runtime_code *code;
+	struct places places;
+	size_t size;
+	int err = read_places(r, body, &places);
+
+	if (err < 0)
+		return err;
+	bound(r, &places);
+	size = sizeof(struct kept_lines) + count_words(&places) * sizeof(uint64_t) +
+	       (size_t)places.n * r->names->line_size;
+	code = *ret = calloc(1, sizeof(*code) + size);
+	if (!code)
+		return -ENOMEM;
+	code->lines_size = size;
+	return read_lines(r, &places, (void *)code->lines);
+}
+
+/* The name of a function in Ruby, and its lines. */
 static int read_iseq(const struct reader *r, const struct dp_chain *chain,
-		     const struct dp_runtime_frame *frame, struct runtime_code *code)
+		     const struct dp_runtime_frame *frame, struct runtime_code **ret)
 {
 	const struct dp_ruby_names *l = r->names;
 	uint64_t body, string;
@@ -189,14 +243,14 @@ static int read_iseq(const struct reader *r, const struct dp_chain *chain,
 	if (err == 0)
 		err = memory_word(r->memory, frame->code + l->body, &body);
 	if (err == 0)
-		err = read_line(r, body, frame->position & ~DP_RUNTIME_ENTRY, &code->first_line);
+		err = make_code(r, body, ret);
 	if (err == 0)
 		err = memory_word(r->memory, body + l->label, &string);
 	if (err == 0)
-		err = read_string(r, string, code->function);
+		err = read_string(r, string, (*ret)->function);
 	if (err == 0)
 		err = memory_word(r->memory, body + l->path, &string);
-	return err < 0 ? err : read_path(r, string, code->file);
+	return err < 0 ? err : read_path(r, string, (*ret)->file);
 }
 
 int ruby_read_code(const void *layout, const struct dp_runtime_frame *frame,
@@ -204,21 +258,34 @@ int ruby_read_code(const void *layout, const struct dp_runtime_frame *frame,
 {
 	const struct dp_runtime_image *image = layout;
 	const struct reader r = { memory, &image->ruby };
-	_cleanup_free_ struct runtime_code *code = calloc(1, sizeof(*code));
-	int err;
+	_cleanup_free_ struct runtime_code *code = NULL;
+	int err = frame->position & DP_RUNTIME_C ? read_c_function(&r, frame, &code) :
+						   read_iseq(&r, &image->chain, frame, &code);
 
-	if (!code)
-		return -ENOMEM;
-	err = frame->position & DP_RUNTIME_C ? read_c_function(&r, frame, code) :
-					       read_iseq(&r, &image->chain, frame, code);
 	if (err == 0)
 		*ret = steal_ptr(code);
 	return err;
 }
 
-/* It was read for this position alone. */
 unsigned int ruby_code_line(const void *layout, const struct runtime_code *code,
 			    const struct dp_runtime_frame *frame)
 {
-	return code->first_line;
+	const struct dp_runtime_image *image = layout;
+	const struct kept_lines *k = (const void *)code->lines;
+	uint64_t position, entry;
+	unsigned int line;
+
+	if (code->lines_size == 0 || k->n == 0)
+		return 0;
+	position = ((frame->position & ~DP_RUNTIME_ENTRY) - k->instructions) / sizeof(uint64_t);
+	if (position > k->size)
+		return 0;
+	/* It is behind the instruction, and not in front of the first one. */
+	entry = find_entry(k, position - (position > 0));
+	if (entry == 0 || entry > k->n)
+		return 0;
+	memcpy(&line,
+	       (const uint8_t *)(k->index + k->n_words) + (entry - 1) * image->ruby.line_size,
+	       sizeof(line));
+	return line;
 }

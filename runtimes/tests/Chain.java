@@ -5,12 +5,19 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 import java.util.function.LongUnaryOperator;
 
 public class Chain {
 	static volatile long sink;
+	/* Do virtual threads wait before they compute? */
+	static boolean parks;
 	static final List<String> results = new ArrayList<>();
+	/* A step of a plan: more frames than are brought back from the heap at once. */
+	static final int DEEP = 10;
+	/* A step that keeps a virtual thread on its carrier until JDK 24 */
+	static final int LOCKED = 6;
 
 	final int[] plan;
 	final double seconds;
@@ -34,9 +41,16 @@ public class Chain {
 		}
 	}
 
+	/* Afterwards only the innermost frames of a virtual thread are on a stack. */
+	static void park() {
+		if (parks)
+			LockSupport.parkNanos(1000000);
+	}
+
 	long leaf() {
 		if (mark == null)
 			return sink + 1;
+		park();
 		StackTraceElement[] frames = Thread.currentThread().getStackTrace();
 		long began = System.nanoTime(), end = began + (long)(seconds * 1e9), total = 0;
 		while (System.nanoTime() < end)
@@ -54,6 +68,7 @@ public class Chain {
 	static long ringD(int n) { return n <= 0 ? sink : ringA(n - 1) - 3; }
 
 	long storm() {
+		park();
 		StackTraceElement[] frames = Thread.currentThread().getStackTrace();
 		long began = System.nanoTime(), end = began + (long)(seconds * 1e9), total = 0;
 		while (System.nanoTime() < end)
@@ -77,6 +92,7 @@ public class Chain {
 		case 6: return locked(at + 1);
 		case 7: return caught(at + 1);
 		case 8: return operated(x -> go(at + 1) + x);
+		case DEEP: return recursion(at + 1, 150);
 		default: return listed(at + 1);
 		}
 	}
@@ -120,21 +136,64 @@ public class Chain {
 		}
 	}
 
-	/* usage: Chain SEED SECONDS */
+	/* Objects that live for a while, so that they are moved, and many that do not. */
+	static void litter() {
+		Object[] kept = new Object[20000];
+		for (int i = 0; ; i++) {
+			Object[] list = new Object[16];
+			list[0] = kept[(i * 7919 & 0x7fffffff) % kept.length];
+			if (list[0] != null)
+				((Object[])list[0])[0] = null;
+			kept[(i & 0x7fffffff) % kept.length] = list;
+			if (i % 50000 == 0)
+				LockSupport.parkNanos(1000000);
+		}
+	}
+
+	/* Threads that JDK 21 and later have. */
+	static Thread virtual(Runnable body, String name) throws Exception {
+		Class<?> builders = Class.forName("java.lang.Thread$Builder");
+		Object builder = Thread.class.getMethod("ofVirtual").invoke(null);
+		builders.getMethod("name", String.class).invoke(builder, name);
+		return (Thread)builders.getMethod("unstarted", Runnable.class).invoke(builder, body);
+	}
+
+	static int[] makePlan(Random random) {
+		int[] plan = random.ints(8, 0, DEEP).toArray();
+		if (!parks)
+			return plan;
+		plan[0] = DEEP;
+		for (int i = 0; i < plan.length; i++)
+			if (plan[i] == LOCKED)
+				plan[i] = 0;
+		return plan;
+	}
+
+	/* usage: Chain SEED SECONDS [litter|virtual|parks]... */
 	public static void main(String[] arguments) throws Exception {
 		Random random = new Random(Long.parseLong(arguments[0]));
 		double seconds = Double.parseDouble(arguments[1]);
+		List<String> ways = Arrays.asList(arguments).subList(2, arguments.length);
+		boolean isVirtual = ways.contains("virtual");
+		parks = ways.contains("parks");
+		if (ways.contains("litter")) {
+			Thread thread = new Thread(Chain::litter);
+			thread.setDaemon(true);
+			thread.start();
+		}
 		List<Thread> threads = new ArrayList<>();
 		for (int t = 0; t < 2; t++) {
-			int[] plan = random.ints(8, 0, 10).toArray();
-			Thread thread = new Thread(() -> {
+			int[] plan = makePlan(random);
+			Runnable body = () -> {
 				new Chain(plan, seconds, "cold").go(0);
 				Chain warm = new Chain(plan, seconds, null);
 				for (int i = 0; i < 30000; i++)
 					sink += warm.go(0);
 				new Chain(plan, seconds, "warm").go(0);
 				new Chain(plan, seconds, "storm").go(0);
-			}, "chain" + t);
+			};
+			String name = "chain" + t;
+			Thread thread = isVirtual ? virtual(body, name) : new Thread(body, name);
 			thread.start();
 			threads.add(thread);
 		}

@@ -11,8 +11,8 @@ before that, so that its code is what the mode says; then below go(), whose samp
 the CPU: on a machine that is busy there are as many samples.
 
 NODE is that in PATH, or with --pinned all of `ci/setup nodes`, of which 24 maps its builtins a second time.
-Each runs interpreted, with its baseline compiler, optimised without inlining, with its default flags, and
-as a program of which all is inlined: SHARE of samples must have the whole chain, at the lines and columns of
+Each runs interpreted, with its baseline compiler, optimised without inlining, with its default
+flags, and as a program of which all is inlined: SHARE of samples must have the whole chain, at the lines and columns of
 the stack of a `new Error()` that spin() makes instead, in another run. Never may a stack have something else.
 In few of them has the collector moved a function before it was named; these do not count.
 """
@@ -35,10 +35,13 @@ SECONDS = (1, 3, 8)
 WARM_UP = 0.4
 # The share of samples with functions that have moved.
 MAX_MOVED = 0.25
+# The compiler between those of "baseline" and "optimised", of node 22 and later: only with --mode.
+MAGLEV = "Maglev"
 MODES = {
     "interpreted": ["--no-opt", "--no-maglev", "--no-sparkplug"],
     "baseline": ["--no-opt", "--no-maglev", "--always-sparkplug"],
     "optimised": ["--no-turbo-inlining", "--no-maglev-inlining"],
+    MAGLEV: ["--maglev", "--no-turbofan"],
     "default": [],
     "inlined": [],
 }
@@ -163,10 +166,18 @@ def own_places(node, flags, program, chain):
     return [(int(line), int(column)) for _, line, column in frames[:-1]]
 
 
+def version_of(node):
+    version = subprocess.run([node, "-p", "process.versions.node"], check=True, capture_output=True, text=True)
+    return int(version.stdout.split(".")[0])
+
+
+def usual_modes():
+    return [mode for mode in MODES if mode != MAGLEV]
+
+
 def blurs_loops(node):
     """Whether optimised code has the place of main()'s loop for the call in it, as that of Node 24."""
-    version = subprocess.run([node, "-p", "process.versions.node"], check=True, capture_output=True, text=True)
-    return int(version.stdout.split(".")[0]) >= 24
+    return version_of(node) >= 24
 
 
 def is_in_place(chain, stack, places, n_left_out):
@@ -192,13 +203,14 @@ def record(dwarfprof, node, flags, program):
             return [json.loads(line) for line in f]
 
 
-def check_once(args, node, mode, seconds, rng):
+def count(dwarfprof, node, mode, seconds, rng, show=False):
+    """Samples by what they have."""
     program, telling, chain = generate(rng, seconds, mode == "inlined")
     flags = flags_of(node, mode)
     places = own_places(node, flags, telling, chain)
     n_left_out = int(mode in ("optimised", "default", "inlined") and blurs_loops(node))
-    whole = in_place = n = moved = 0
-    for sample in record(args.dwarfprof, node, flags, program):
+    counts = dict.fromkeys(("samples", "complete", "whole", "in place", "moved", "wrong"), 0)
+    for sample in record(dwarfprof, node, flags, program):
         if "user_stack" not in sample or sample.get("comm") not in ("node", "MainThread"):
             continue
         judged = judge(chain, sample["user_stack"])
@@ -206,17 +218,33 @@ def check_once(args, node, mode, seconds, rng):
             continue
         if judged[1]:
             print(f"{node} {mode}: wrong: {judged[1]}\nchain: {chain}")
-            return False, True
-        if any(f["symbol"] == MOVED for f in sample["user_stack"]):
-            moved += 1
+            counts["wrong"] += 1
             continue
-        n += 1
-        whole += judged[0]
+        if any(f["symbol"] == MOVED for f in sample["user_stack"]):
+            counts["moved"] += 1
+            continue
         is_here = judged[0] and is_in_place(chain, sample["user_stack"], places, n_left_out)
-        in_place += is_here
-        if args.show and not is_here:
+        counts["samples"] += 1
+        counts["complete"] += sample["outcome"] == "complete"
+        counts["whole"] += judged[0]
+        counts["in place"] += is_here
+        if show and not is_here:
             print([f'{f["symbol"]}:{f["line"]}:{f["column"]}' for f in reversed(sample["user_stack"])][15:], places)
-    share = whole / n if n else 0
+    return counts
+
+
+def measure(dwarfprof, target, seed, seconds):
+    """One run, for check_chains.py."""
+    counts = count(dwarfprof, *target, seconds, random.Random(seed))
+    return {**counts, "samples": counts["samples"] + counts["wrong"], "whole": counts["in place"]}
+
+
+def check_once(args, node, mode, seconds, rng):
+    counts = count(args.dwarfprof, node, mode, seconds, rng, args.show)
+    n, moved, in_place = counts["samples"], counts["moved"], counts["in place"]
+    if counts["wrong"]:
+        return False, True
+    share = counts["whole"] / n if n else 0
     print(f"{node} {mode}: {n} samples, and {moved} moved, {100 * share:.2f} % with the whole chain,",
           f"{100 * in_place / max(n, 1):.2f} % in place")
     if n < MIN_SAMPLES or moved > (n + moved) * MAX_MOVED:
@@ -247,7 +275,7 @@ def main():
         return 77
     rng = random.Random(args.seed)
     results = [check(args, os.path.realpath(node), mode, rng) for node in nodes
-               for mode in ([args.mode] if args.mode else MODES)]
+               for mode in ([args.mode] if args.mode else usual_modes())]
     return 0 if all(results) else 1
 
 

@@ -193,7 +193,7 @@ def main():
     parser.add_argument("--show", action="store_true")
     args = parser.parse_args()
     parts = (perl_chains.HEAD, LEAF, perl_chains.WAYS, perl_chains.MAIN)
-    language = check_scripts.Language("perl", "perl", "pl", parts, set())
+    language = check_scripts.Language("perl", "pl", parts, set())
     draw = random.Random(args.seed)
     n_equal = sum(check(args.dwarfprof, language.make_program(draw), args.show) for _ in range(args.programs))
     print(f"{n_equal} of {args.programs} programs are as Carp says")

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that stacks have Python's functions, all of them, in order and with their lines.
 
-usage: check_python.py [--seconds S] [--seed N] [--show] [--fetched] DWARFPROF [PYTHON...]
+usage: check_python.py [--seconds S] [--seed N] [--show] [--fetched | --made] DWARFPROF [PYTHON...]
 
-Runs programs of random chains of calls: functions, methods, constructors, properties, recursion, lambdas,
+Runs programs of chains of calls in all ways, in random order: functions, methods, constructors, properties, recursion, lambdas,
 callbacks of sorting and of map(), generators, coroutines, comprehensions, decorators, exceptions and their
 handlers, in two threads, one of which starts more. Before its innermost function computes, each of the two
 writes down CPython's own list of its frames (sys._getframe()), and between which times it holds. In each
@@ -12,7 +12,7 @@ sample from in between, the Python frames have to be that list, below those that
 (INNER).
 
 PYTHON: interpreters; else Debian's, and those of pyenv from 3.8 on that do not need a flag. --fetched: those
-of `ci/setup runtimes`.
+of `ci/setup runtimes`. --made: virtual environments, and a program that embeds Python in a thread.
 
 A thread that is just entering or leaving a native function may lack a frame; nothing else may be missing.
 Shown share: of samples with the whole chain, SHARE at least; none may be different, only shorter. At least
@@ -40,13 +40,14 @@ UNLOADED = "[python, unloaded]"
 MIN_SAMPLES = 400
 # Seconds that the innermost functions compute; the longer ones are for busy machines.
 SECONDS = (2, 6, 20)
-DEPTH = 14
 
 # What the innermost function calls: a function, a generator, a constructor.
 INNER = {"step", "pairs", "__init__", "Made.__init__"}
 # The file of a frame that is the interpreter's own, between a class and its constructor.
 OWN = "__init__"
 FETCHED = ("python3.14", "python3.15")
+# Where headers and the library are.
+PLACES = ("INCLUDEPY", "LIBDIR", "MULTIARCH", "LDLIBRARY")
 
 HEAD = '''\
 import _thread, json, sys, threading, time
@@ -236,6 +237,32 @@ def {n}(s):
 ''',
 }
 
+# Runs a program as an interpreter does, but in another thread.
+EMBEDDING = '''
+#include <Python.h>
+#include <pthread.h>
+
+static int argc;
+static char **argv;
+
+static void *run(void *arg)
+{
+	return (void *)(intptr_t)Py_BytesMain(argc, argv);
+}
+
+int main(int n, char **arguments)
+{
+	void *code;
+	pthread_t thread;
+
+	argc = n;
+	argv = arguments;
+	if (pthread_create(&thread, NULL, run, NULL) || pthread_join(thread, &code))
+		return 1;
+	return (int)(intptr_t)code;
+}
+'''
+
 MAIN = '''
 thread = threading.Thread(target=start_0, args=(float(sys.argv[1]),))
 thread.start()
@@ -251,9 +278,8 @@ def make_program(draw):
     for n in range(2):
         names = [f"leaf_{n}"]
         text += LEAF.format(n=n)
-        for i in range(DEPTH):
-            way = draw.choice(sorted(WAYS))
-            name = f"start_{n}" if i == DEPTH - 1 else f"f{n}_{i}"
+        for i, way in enumerate(draw.sample(sorted(WAYS), len(WAYS)), 1):
+            name = f"start_{n}" if i == len(WAYS) else f"f{n}_{i}"
             text += WAYS[way].format(n=name, next=names[-1])
             names.append(name)
     return text + MAIN
@@ -297,8 +323,9 @@ def give_line(frames, leaf):
 
 
 def count(samples, results, show):
-    """Whole, shorter and wrong ones, and those whose innermost function is in no line."""
-    counts = [0, 0, 0, 0]
+    """Whole, shorter and wrong ones, those whose innermost function is in no line, complete ones, and those with
+    functions that have no name any more."""
+    counts = [0, 0, 0, 0, 0, 0]
     for sample in samples:
         for result in results:
             if sample["tid"] != result["tid"] or not result["began"] < sample["time_ns"] < result["end"]:
@@ -310,6 +337,8 @@ def count(samples, results, show):
                 frames = given
             kind = 0 if is_whole(frames, result["frames"]) else 1 if is_part(frames, result["frames"]) else 2
             counts[kind] += 1
+            counts[4] += sample["outcome"] == "complete"
+            counts[5] += any(f[0] == UNLOADED for f in frames)
             if kind and show:
                 print("got", *frames, "wanted", *result["frames"], "native",
                       *[(f["symbol"], f["offset"]) for f in sample["user_stack"]], sep="\n    ")
@@ -337,7 +366,7 @@ def check(dwarfprof, python, args):
     """Whether it is as it has to be."""
     text = make_program(random.Random(args.seed))
     for seconds in [args.seconds] if args.seconds else SECONDS:
-        whole, shorter, wrong, lineless = profile(dwarfprof, python, text, seconds, 3 if args.show else 0)
+        whole, shorter, wrong, lineless, *_ = profile(dwarfprof, python, text, seconds, 3 if args.show else 0)
         n = whole + shorter + wrong
         is_good = n >= MIN_SAMPLES and whole >= SHARE * n and lineless <= LINELESS_SHARE * n
         if is_good or wrong > 0:
@@ -347,10 +376,42 @@ def check(dwarfprof, python, args):
     return is_good and wrong == 0
 
 
+def measure(dwarfprof, python, seed, seconds):
+    """One run, for check_chains.py."""
+    text = make_program(random.Random(seed))
+    whole, shorter, wrong, _, complete, unloaded = profile(dwarfprof, python, text, seconds, 0)
+    return {"samples": whole + shorter + wrong, "complete": complete, "whole": whole, "wrong": wrong, "unloaded": unloaded}
+
+
 def find_pythons():
     found = glob.glob("/usr/bin/python3.[0-9]*") + glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))
     known = re.compile(r"Python 3\.(8|9|1[0-5])\.")
     return sorted(p for p in found if not p.endswith("-config") and known.match(version_of(p)))
+
+
+def embed(python, folder):
+    """A list of the program that embeds this version, if its library and headers are there."""
+    ask = f"import sysconfig as s; print(*[s.get_config_var(k) or '' for k in {PLACES}], sep='\\n')"
+    headers, place, below, library = subprocess.run([python, "-c", ask], capture_output=True, text=True, check=True).stdout.split("\n")[:4]
+    if not os.path.exists(headers + "/Python.h") or not any(os.path.exists(os.path.join(place, p, library)) for p in ("", below)):
+        print(f"{python} cannot be embedded: there is no {headers}/Python.h or {library}")
+        return []
+    source, program = os.path.join(folder, "embedding.c"), os.path.join(folder, "embedding")
+    with open(source, "w", encoding="utf-8") as to:
+        to.write(EMBEDDING)
+    name = re.search(r"^lib(.*?)\.(so|a)", library)[1]
+    subprocess.run(["gcc", "-w", "-I" + headers, source, "-o", program, "-L" + place, "-Wl,-rpath," + place, "-l" + name, "-lpthread"],
+                   check=True)
+    return [program]
+
+
+def make_pythons(folder):
+    """Virtual environments by links and by copies, and programs that embed a library."""
+    made = []
+    for way in ("--symlinks", "--copies"):
+        subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", way, os.path.join(folder, way)], check=True)
+        made.append(os.path.join(folder, way, "bin/python3"))
+    return made + [program for python in find_pythons() for program in embed(python, tempfile.mkdtemp(dir=folder))]
 
 
 def main():
@@ -361,11 +422,16 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--fetched", action="store_true")
+    parser.add_argument("--made", action="store_true")
     args = parser.parse_args()
-    pythons = [fetched.find("bin", name) for name in FETCHED] if args.fetched else args.pythons or find_pythons()
-    if not pythons:
-        sys.exit("no interpreter")
-    good = [check(args.dwarfprof, python, args) for python in pythons]
+    with tempfile.TemporaryDirectory() as folder:
+        if args.fetched:
+            pythons = [fetched.find("bin", name) for name in FETCHED]
+        else:
+            pythons = make_pythons(folder) if args.made else args.pythons or find_pythons()
+        if not pythons:
+            sys.exit("no interpreter")
+        good = [check(args.dwarfprof, python, args) for python in pythons]
     sys.exit(0 if all(good) else "some frames are missing or wrong")
 
 

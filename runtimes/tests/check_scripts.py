@@ -4,7 +4,7 @@
 
 usage: check_scripts.py [--seconds S] [--seed N] [--show] [--fetched] DWARFPROF [LANGUAGE...]
 
-Runs programs of random chains of calls: functions, methods, constructors, recursion, closures, callbacks of
+Runs programs of chains of calls in all ways, in random order: functions, methods, constructors, recursion, closures, callbacks of
 sorting and of mapping, generators, exceptions and their handlers. Before its innermost function computes, each
 program writes down its language's own list of its frames (caller_locations, debug_backtrace, caller), and between which
 times it holds. In each sample from in between, the language's frames have to be that list, below those that the
@@ -16,7 +16,8 @@ samples may have no names: then a longer run decides. What Perl has freed by the
 line. If one sample in 100 is not whole, which is
 more than was ever seen, a run of 400 fails for it with a probability of 2 %, and three runs below 1e-5.
 
---fetched: with the versions of `ci/setup runtimes`.
+--fetched: with the versions of `ci/setup runtimes`. JITs only by their names, such as "ruby, YJIT": not all of
+their stacks are whole.
 """
 import argparse
 import json
@@ -35,7 +36,6 @@ SHARE = 0.98
 MIN_SAMPLES = 400
 # Seconds that the innermost functions compute; the longer ones are for busy machines.
 SECONDS = (2, 6, 20)
-DEPTH = 14
 
 RUBY_HEAD = '''\
 require "json"
@@ -432,15 +432,26 @@ start((float)$argv[1]);
 class Language:
     """How a language's programs are written, run and compared."""
 
-    def __init__(self, name, command, suffix, parts, inner):
-        self.name, self.command, self.suffix, self.inner = name, command, suffix, inner
+    def __init__(self, name, suffix, parts, inner, variant="", options=()):
+        self.name, self.command, self.suffix, self.inner = name, name, suffix, inner
         self.head, self.leaf, self.ways, self.main = parts
+        self.variant, self.options = variant, options
+
+    def title(self):
+        return f"{self.name}, {self.variant}" if self.variant else self.name
+
+    def version(self):
+        """None: there is none with these options."""
+        run = subprocess.run([self.command, *self.options, "--version"], capture_output=True, text=True, check=False)
+        found = re.search(r"[0-9]+[.][0-9]+[.][0-9]+", run.stdout)
+        is_there = run.returncode == 0 and (self.variant != "YJIT" or "+YJIT" in run.stdout)
+        return found[0] if found and is_there else None
 
     def make_program(self, draw):
         text, names = self.head + self.leaf, ["leaf"]
-        for i in range(DEPTH):
-            name = "start" if i == DEPTH - 1 else f"f{i}"
-            text += self.ways[draw.choice(sorted(self.ways))].format(n=name, next=names[-1])
+        for i, way in enumerate(draw.sample(sorted(self.ways), len(self.ways)), 1):
+            name = "start" if i == len(self.ways) else f"f{i}"
+            text += self.ways[way].format(n=name, next=names[-1])
             names.append(name)
         return text + self.main
 
@@ -449,13 +460,16 @@ class Language:
         return name in self.inner or name.startswith("{closure:leaf():")
 
 
+RUBY_INNER = {"step", "initialize", "block in leaf", "now", "new", "sort_by", "each", "clock_gettime"}
+PHP_INNER = {"step", "pairs", "Made::__construct", "{closure}", "usort", "hrtime"}
+# Compiled from the first call on; what is not older than opcache's protection would not be.
+PHP_JIT = ("-d", "opcache.enable_cli=1", "-d", "opcache.file_update_protection=0", "-d", "opcache.jit_buffer_size=64M", "-d")
 LANGUAGES = [
-    *(Language("ruby", "ruby", "rb", (RUBY_HEAD, RUBY_LEAF, RUBY_WAYS, main),
-               {"step", "initialize", "block in leaf", "now", "new", "sort_by", "each", "clock_gettime"})
-      for main in (RUBY_MAIN, RUBY_IN_FIBER)),
-    Language("php", "php", "php", (PHP_HEAD, PHP_LEAF, PHP_WAYS, PHP_MAIN),
-             {"step", "pairs", "Made::__construct", "{closure}", "usort", "hrtime"}),
-    *(Language("perl", "perl", "pl", (perl_chains.HEAD, perl_chains.LEAF, *parts),
+    *(Language("ruby", "rb", (RUBY_HEAD, RUBY_LEAF, RUBY_WAYS, main), RUBY_INNER, *variant)
+      for main, *variant in ((RUBY_MAIN,), (RUBY_IN_FIBER, "in fibers"), (RUBY_MAIN, "YJIT", ("--yjit",)))),
+    *(Language("php", "php", (PHP_HEAD, PHP_LEAF, PHP_WAYS, PHP_MAIN), PHP_INNER, *variant)
+      for variant in ((), ("tracing JIT", (*PHP_JIT, "opcache.jit=tracing")), ("function JIT", (*PHP_JIT, "opcache.jit=function")))),
+    *(Language("perl", "pl", (perl_chains.HEAD, perl_chains.LEAF, *parts),
                {"main::step", "Made::new", "Made::x", "main::__ANON__"})
       for parts in ((perl_chains.WAYS, perl_chains.MAIN), (perl_chains.IN_THREADS, perl_chains.IN_THREAD))),
 ]
@@ -483,8 +497,8 @@ def without_inner(language, frames):
 
 
 def count(language, samples, results, program, show):
-    """Whole, shorter and wrong ones."""
-    counts = [0, 0, 0]
+    """Whole, shorter and wrong ones, complete ones, and those with functions that have no name any more."""
+    counts = [0, 0, 0, 0, 0]
     for sample in samples:
         for result in results:
             if sample["tid"] != result["tid"] or not result["began"] < sample["time_ns"] < result["end"]:
@@ -500,6 +514,8 @@ def count(language, samples, results, program, show):
             else:
                 kind = 2
             counts[kind] += 1
+            counts[3] += sample["outcome"] == "complete"
+            counts[4] += any("unloaded" in frame[0] for frame in sent)
             if kind and show:
                 print("got", *frames, "wanted", *wanted, "native",
                       *[(f["symbol"], f["offset"]) for f in sample["user_stack"]], sep="\n    ")
@@ -512,8 +528,9 @@ def profile(dwarfprof, language, text, seconds, show):
         program, results, output = (os.path.join(folder, name) for name in ("p." + language.suffix, "results", "samples"))
         with open(program, "w", encoding="utf-8") as to:
             to.write(text)
-        subprocess.run([dwarfprof, "-F", HZ, "--format", "jsonl", "-o", output, "--", language.command, program,
-                        str(seconds), results], check=True, timeout=600, stderr=subprocess.DEVNULL)
+        subprocess.run([dwarfprof, "-F", HZ, "--format", "jsonl", "-o", output, "--", language.command,
+                        *language.options, program, str(seconds), results], check=True, timeout=600,
+                       stderr=None if show else subprocess.DEVNULL)
         with open(output, encoding="utf-8") as samples, open(results, encoding="utf-8") as of:
             wanted = json.load(of)
             if language.name == "ruby":
@@ -531,15 +548,21 @@ def check(dwarfprof, language, args):
     """Whether it is as it has to be."""
     text = language.make_program(random.Random(args.seed))
     for seconds in [args.seconds] if args.seconds else SECONDS:
-        whole, shorter, wrong = profile(dwarfprof, language, text, seconds, 3 if args.show else 0)
+        whole, shorter, wrong, *_ = profile(dwarfprof, language, text, seconds, 3 if args.show else 0)
         n = whole + shorter + wrong
         is_good = n >= MIN_SAMPLES and whole >= SHARE * n
         if is_good or wrong > 0:
             break
-    version = subprocess.run([language.command, "--version"], capture_output=True, text=True, check=True).stdout
-    print(f"{language.name} {re.search(r'[0-9]+[.][0-9]+[.][0-9]+', version)[0]}: {n} samples, {100 * whole / max(n, 1):.2f} % whole, {shorter} shorter, {wrong} wrong",
+    print(f"{language.title()} {language.version()}: {n} samples, {100 * whole / max(n, 1):.2f} % whole, {shorter} shorter, {wrong} wrong",
           flush=True)
     return is_good and wrong == 0
+
+
+def measure(dwarfprof, language, seed, seconds):
+    """One run, for check_chains.py."""
+    text = language.make_program(random.Random(seed))
+    whole, shorter, wrong, complete, unloaded = profile(dwarfprof, language, text, seconds, 0)
+    return {"samples": whole + shorter + wrong, "complete": complete, "whole": whole, "wrong": wrong, "unloaded": unloaded}
 
 
 def main():
@@ -551,10 +574,13 @@ def main():
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--fetched", action="store_true")
     args = parser.parse_args()
-    languages = [language for language in LANGUAGES if not args.languages or language.name in args.languages]
+    languages = [language for language in LANGUAGES if language.title() in args.languages or
+                 (not language.options and (not args.languages or language.name in args.languages))]
     for language in languages if args.fetched else []:
         language.command = fetched.find("bin", language.command)
-    good = [check(args.dwarfprof, language, args) for language in languages]
+    good = [check(args.dwarfprof, language, args) for language in languages if not language.variant or language.version()]
+    if not good:
+        sys.exit("none of these is here")
     sys.exit(0 if all(good) else "some frames are missing or wrong")
 
 

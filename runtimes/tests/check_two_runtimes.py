@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks stacks of a process with two runtimes: Python, which has loaded Ruby's library, called in turn.
+"""Checks stacks of a process with two runtimes: Python, which has loaded Ruby's library, called in turn; or with three.
 
 usage: check_two_runtimes.py [--show] DWARFPROF
 
 The program's innermost function writes down Python's and Ruby's own lists of their frames. What calls what is known by
 construction: each language's frames have to be its list, and the order of both the one in ORDER. At least
 SHARE of MIN_SAMPLES samples have all that, and none has anything else but less of it.
+
+With Perl's library loaded last, and called by the innermost function, Python's and Perl's frames are read, which are
+in the first mappings. Ruby's remain native, which has to be said.
 """
 import glob
 import itertools
@@ -24,11 +27,21 @@ PYTHON = "/usr/bin/python3"
 # Debian's: its name has the version.
 RUBY = "/usr/lib/*/libruby-3.*.so.3.?"
 
+PERL = "/usr/lib/*/libperl.so.5.??"
+THIRD = "its runtime (ruby) is the third of process "
+
 PROGRAM = '''\
 import ctypes, json, sys, time, traceback
 ruby = ctypes.PyDLL(sys.argv[3])
 ruby.rb_eval_string.restype = ctypes.c_ulong
 ruby.ruby_init()
+if len(sys.argv) > 4:
+    perl = ctypes.PyDLL(sys.argv[4])
+    perl.perl_alloc.restype = ctypes.c_void_p
+    perl.Perl_sys_init3(ctypes.byref(ctypes.c_int(0)), None, None)
+    interpreter = ctypes.c_void_p(perl.perl_alloc())
+    perl.perl_construct(interpreter)
+    perl.perl_parse(interpreter, None, 3, (ctypes.c_char_p * 4)(b"", b"-e", b"0", None), None)
 VALUE = ctypes.PYFUNCTYPE(ctypes.c_ulong, ctypes.c_ulong)
 found = {}
 def spin():
@@ -36,7 +49,10 @@ def spin():
     ruby.rb_eval_string(b"File.write($place, $frames.join(\\"\\n\\"))")
     found["python"] = [f.name for f in reversed(traceback.extract_stack())]
     found["began"] = time.monotonic_ns()
-    total, end = 0, time.process_time() + 1.5
+    if len(sys.argv) > 4:
+        perl.Perl_eval_pv(interpreter, b"sub inner { my $end = (times)[0] + 1.5; my $n = 0; "
+                          b"while ((times)[0] < $end) { $n += $_ for 1 .. 100 } } sub outer { inner(); 1 } outer();", 1)
+    total, end = 0, time.process_time() + (1.5 if len(sys.argv) <= 4 else 0)
     while time.process_time() < end:
         total += sum(i * i % 7 for i in range(100))
     found["end"] = time.monotonic_ns()
@@ -57,19 +73,21 @@ with open(sys.argv[2], "w") as file:
 ORDER = ["python", "ruby", "python"]
 
 
-def profile(dwarfprof, library, directory):
+def profile(dwarfprof, libraries, directory):
+    """What the languages say, the samples, and what was said."""
     program, ruby, python, output = (os.path.join(directory, name) for name in ("p.py", "ruby", "python", "samples"))
     with open(program, "w", encoding="utf-8") as file:
         file.write(PROGRAM)
-    subprocess.run([dwarfprof, "-F", "499", "--format", "jsonl", "-o", output, "--", PYTHON, program, ruby, python, library],
-                   check=True, timeout=120, stderr=subprocess.DEVNULL)
+    said = subprocess.run([dwarfprof, "-F", "499", "--format", "jsonl", "-o", output, "--", PYTHON, program, ruby, python,
+                           *libraries], check=True, timeout=120, stderr=subprocess.PIPE, text=True).stderr
     with open(python, encoding="utf-8") as file:
         wanted = json.load(file)
     with open(ruby, encoding="utf-8") as file:
         # Its first frames are of what lists them.
         wanted["ruby"] = file.read().splitlines()[1:]
     with open(output, encoding="utf-8") as file:
-        return wanted, [json.loads(line) for line in file]
+        samples = [json.loads(line) for line in file]
+    return wanted, [s for s in samples if wanted["began"] < s["time_ns"] < wanted["end"]], said
 
 
 def names_of(sample, kind):
@@ -92,20 +110,44 @@ def is_part(sample, wanted):
     return True
 
 
-def main():
-    libraries = glob.glob(RUBY)
-    if os.geteuid() != 0 or not libraries:
-        return 77
+def check_two(dwarfprof, ruby, show):
     with tempfile.TemporaryDirectory() as directory:
-        wanted, samples = profile(sys.argv[-1], libraries[0], directory)
-    samples = [s for s in samples if wanted["began"] < s["time_ns"] < wanted["end"]]
+        wanted, samples, said = profile(dwarfprof, [ruby], directory)
     whole = sum(is_whole(s, wanted) for s in samples)
     wrong = [s for s in samples if not is_part(s, wanted)]
     print(f"python and ruby: {len(samples)} samples, {whole} whole, {len(wrong)} wrong; ruby says", *wanted["ruby"])
-    if "--show" in sys.argv:
-        for sample in [s for s in samples if not is_whole(s, wanted)][:3]:
-            print(*[(f["kind"], f["symbol"]) for f in sample["user_stack"]], sep="\n    ")
-    return 0 if len(samples) >= MIN_SAMPLES and whole >= SHARE * len(samples) and not wrong else 1
+    for sample in [s for s in samples if not is_whole(s, wanted)][:3] if show else []:
+        print(*[(f["kind"], f["symbol"]) for f in sample["user_stack"]], sep="\n    ")
+    return len(samples) >= MIN_SAMPLES and whole >= SHARE * len(samples) and not wrong and THIRD not in said
+
+
+def has_native_ruby(sample):
+    return any((f["symbol"] or "").startswith(("rb_", "vm_", "ruby_")) for f in sample["user_stack"] if f["kind"] == "native")
+
+
+def check_three(dwarfprof, libraries, show):
+    with tempfile.TemporaryDirectory() as directory:
+        wanted, samples, said = profile(dwarfprof, libraries, directory)
+    perl = ["main::inner", "main::outer"]
+    whole = [s for s in samples if s["outcome"] == "complete" and names_of(s, "python") == wanted["python"] and
+             [name for name in names_of(s, "perl") if name in perl] == perl and has_native_ruby(s)]
+    # Until Perl's library has been read, Ruby is one of two.
+    wrong = [s for s in samples if not is_part(s, wanted)]
+    print(f"and perl: {len(samples)} samples, {len(whole)} whole, {len(wrong)} wrong; said: {said.strip()}")
+    for sample in [s for s in samples if s not in whole][:3] if show else []:
+        print(*[(f["kind"], f["symbol"]) for f in sample["user_stack"]], sep="\n    ")
+    return len(samples) >= MIN_SAMPLES and len(whole) >= SHARE * len(samples) and not wrong and said.count(THIRD) == 1
+
+
+def main():
+    ruby, perl = glob.glob(RUBY), glob.glob(PERL)
+    if os.geteuid() != 0 or not ruby:
+        return 77
+    show = "--show" in sys.argv
+    good = check_two(sys.argv[-1], ruby[0], show)
+    if perl:
+        good &= check_three(sys.argv[-1], [ruby[0], perl[0]], show)
+    return 0 if good else 1
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
 
 #include "bpf/abi.h"
 #include "cfi/tests/fuzz.h"
+#include "runtimes/hotspot/classes.h"
 #include "runtimes/hotspot/code.h"
 #include "runtimes/runtime.h"
 
@@ -116,13 +117,16 @@ static void expand(const struct runtime_source *source, const struct dp_runtime_
 	EXPECT(n <= RUNTIME_MAX_INLINED);
 	if (n < 0)
 		check_error(n);
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i++) {
+		frames[i].position &= ~source->near;
 		read_frame(source, &frames[i]);
+	}
 }
 
 static void read_jvm(uint64_t address)
 {
 	struct hotspot_layout layout;
+	struct hotspot_flags flags;
 	struct dp_hotspot code;
 	int err;
 
@@ -136,6 +140,12 @@ static void read_jvm(uint64_t address)
 	EXPECT(err == 0 || err == -EAGAIN || err == -ENOTSUP);
 	if (err == 0)
 		(void)hotspot_code_has(&code, address);
+	process.n_reads = process.n_bytes = 0;
+	err = hotspot_flags_read(&layout, &process.layout.jvm.tables, process.layout.jvm.bias,
+				 read_memory, &process, &flags);
+	check_error(err);
+	if (err == 0)
+		check_error(hotspot_classes_read(&layout, &flags, read_memory, &process, &code));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

@@ -311,7 +311,7 @@ sub {n} {{
   my ($s) = @_;
   my $done;
   # One for each function: a signal is blocked while it is handled.
-  my $signal = "NUM" . (40 + ("{n}" =~ /([0-9]+)/ ? $1 : 20));
+  my $signal = "NUM" . (35 + ("{n}" =~ /([0-9]+)/ ? $1 : 20) % 28);
   local $SIG{{$signal}} = sub {{
     $done //= {next}($s);
   }};

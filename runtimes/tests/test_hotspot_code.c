@@ -84,3 +84,94 @@ Test(hotspot_code, places_in_a_frame_are_near_its_fp)
 	cr_expect_eq(read_with(-1, INT32_MAX), -ENOTSUP);
 	cr_expect_eq(read_with(-1, INT32_MIN), -ENOTSUP);
 }
+
+/* A heap at 0x10000 with its map at 0x20000: a piece of code of two segments, then one called `name`. */
+enum {
+	VARIABLES = 0x8,
+	STUBS = 0x200,
+	NAMES = 0x2f000,
+	SECOND = 0x10000 + 2 * 64 + 16,
+	SIZE = 0x300
+};
+
+static uint8_t memory[0x30000];
+
+static void put(uint64_t address, uint64_t value)
+{
+	memcpy(memory + address, &value, sizeof(value));
+}
+
+static int read_memory(void *unused, void *ret, size_t size, uint64_t address)
+{
+	if (address >= sizeof(memory) || size > sizeof(memory) - address)
+		return -EFAULT;
+	memcpy(ret, memory + address, size);
+	return 0;
+}
+
+static struct hotspot_layout make_heap(const char *name)
+{
+	struct hotspot_layout layout = layout_with(-1, -2);
+
+	layout.at[HOTSPOT_HEAP] = VARIABLES;
+	layout.at[HOTSPOT_INTERPRETER] = VARIABLES + 8;
+	layout.at[HOTSPOT_CALL_STUB_RETURN] = VARIABLES + 16;
+	layout.at[HOTSPOT_SPACE_END] = 8;
+	layout.at[HOTSPOT_HEAP_BITS] = 16;
+	layout.at[HOTSPOT_HEAP_MAP] = 32;
+	layout.at[HOTSPOT_STUBS_SIZE] = 8;
+	layout.at[HOTSPOT_BLOB_NAME] = 8;
+	layout.at[HOTSPOT_BLOB_SIZE] = 16;
+	layout.block_size = 16;
+	layout.has_continuations = true;
+	memset(memory, 0, sizeof(memory));
+	put(VARIABLES, HEAP);
+	put(VARIABLES + 8, STUBS);
+	put(VARIABLES + 16, 0x4000);
+	put(HEAP, 0x10000);
+	put(HEAP + 8, 0x18000);
+	put(HEAP + 16, 6);
+	put(HEAP + 32, 0x20000);
+	memset(memory + 0x20000, 255, (0x18000 - 0x10000) / 64);
+	memcpy(memory + 0x20000, (uint8_t[]){ 0, 1, 0, 1 }, 4);
+	put(0x10000 + 16 + 8, NAMES);
+	strcpy((char *)memory + NAMES, "StubRoutines (compiler stubs), and more");
+	put(SECOND + 8, NAMES + 0x100);
+	put(SECOND + 16, SIZE);
+	strcpy((char *)memory + NAMES + 0x100, name);
+	return layout;
+}
+
+static struct dp_hotspot read_heap(const struct hotspot_layout *layout)
+{
+	struct dp_hotspot code;
+
+	cr_assert_eq(hotspot_code_read(layout, read_memory, NULL, &code), 0);
+	return code;
+}
+
+Test(hotspot_code, finds_the_stubs_of_continuations)
+{
+	static const char *const names[] = { "StubRoutines (continuationstubs)",
+					     "StubRoutines (continuation stubs)" };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct hotspot_layout layout = make_heap(names[i]);
+		struct dp_hotspot code = read_heap(&layout);
+
+		cr_expect_eq(code.thaw_start, SECOND);
+		cr_expect_eq(code.thaw_end, SECOND + SIZE);
+		layout.has_continuations = false;
+		cr_expect_eq(read_heap(&layout).thaw_end, 0);
+	}
+}
+
+Test(hotspot_code, a_jvm_may_have_no_such_stubs)
+{
+	struct hotspot_layout layout = make_heap("StubRoutines (final stubs), and more");
+
+	cr_expect_eq(read_heap(&layout).thaw_end, 0);
+	/* Code behind code, none of which has a name. */
+	memset(memory + 0x20000, 0, (0x18000 - 0x10000) / 64);
+	cr_expect_eq(read_heap(&layout).thaw_end, 0);
+}

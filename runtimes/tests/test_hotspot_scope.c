@@ -84,10 +84,10 @@ static void put64(size_t at, uint64_t value)
 	memcpy(bytes + at, &value, sizeof(value));
 }
 
-/* Method 100 at 10 to 20 has method 200 inlined. */
+/* Method 100 at 10 to 20 has method 200 inlined, which has an operand there. */
 static void put_nmethod(void)
 {
-	const int32_t descs[4][2] = { { -1, 0 }, { 10, 1 }, { 20, 4 }, { INT32_MAX, 0 } };
+	const int32_t descs[4][2] = { { -1, 0 }, { 10, 1 }, { 20, 7 }, { INT32_MAX, 0 } };
 
 	memset(bytes, 0, SIZE);
 	put64(0, 100);
@@ -97,8 +97,8 @@ static void put_nmethod(void)
 	put32(24, END);
 	put64(METADATA, 100);
 	put64(METADATA + 8, 200);
-	/* Sender, method, bci + 1; the first byte is of no scope. */
-	memcpy(bytes + SCOPES, "\0\0\1\6\1\2\0", 7);
+	/* Sender, method, bci + 1, and what leads to values; the first byte is of no scope. */
+	memcpy(bytes + SCOPES, "\0\0\1\6\0\0\0\1\2\0\0\3\0", 13);
 	for (size_t i = 0; i < 4; i++) {
 		put32(DESCS + i * 16, (uint32_t)descs[i][0]);
 		put32(DESCS + i * 16 + 4, (uint32_t)descs[i][1]);
@@ -129,6 +129,24 @@ Test(hotspot_scope, inlined_methods_are_in_front_of_their_callers)
 	cr_assert_eq(scopes(20, true, s, &n), -ENOENT);
 }
 
+/* A safepoint says where values are, unlike what -XX:+DebugNonSafepoints adds. */
+Test(hotspot_scope, the_next_safepoint_is_only_near)
+{
+	struct hotspot_scope s[HOTSPOT_MAX_SCOPES];
+	size_t n;
+
+	put_nmethod();
+	cr_assert(scopes(15, true, s, &n) == 0 && s[0].is_near && !s[1].is_near);
+	cr_assert(scopes(20, false, s, &n) == 0 && !s[0].is_near);
+	cr_assert(scopes(9, true, s, &n) == 0 && !s[0].is_near);
+	bytes[SCOPES + 11] = 0;
+	cr_assert(scopes(15, true, s, &n) == 0 && !s[0].is_near);
+	/* Its values would be behind the end. */
+	memcpy(bytes + DESCS - 11, bytes + SCOPES, 11);
+	put64(8, DESCS - 11);
+	cr_assert_eq(scopes(15, true, s, &n), -ESTALE);
+}
+
 Test(hotspot_scope, jdk_8_has_offsets_of_scopes)
 {
 	struct hotspot_layout l = layout_of();
@@ -152,10 +170,10 @@ Test(hotspot_scope, what_makes_no_sense_ends)
 	size_t n;
 
 	put_nmethod();
-	bytes[SCOPES + 4] = 4; /* its own sender */
+	bytes[SCOPES + 7] = 7; /* its own sender */
 	cr_assert_eq(scopes(20, false, s, &n), -ESTALE);
 	put_nmethod();
-	bytes[SCOPES + 5] = 9; /* no such method */
+	bytes[SCOPES + 8] = 9; /* no such method */
 	cr_assert_eq(scopes(20, false, s, &n), -ESTALE);
 	put_nmethod();
 	put64(0, 300); /* the root is another one */

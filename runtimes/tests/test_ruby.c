@@ -133,6 +133,31 @@ Test(ruby, reads_lines)
 	cr_assert_eq(line_at(601), 10);
 }
 
+/* The code that was read has the lines of all positions: the function may be gone when another one is named. */
+Test(ruby, lines_are_kept)
+{
+	cr_assert_eq(read_code(), 0);
+	memset(bytes, 0, sizeof(bytes));
+	frame.position = INSTRUCTIONS + 8 * 6;
+	cr_expect_eq(runtime_ruby.line(&image, code, &frame), 20);
+	frame.position = INSTRUCTIONS + 8 * 601;
+	cr_expect_eq(runtime_ruby.line(&image, code, &frame), 30);
+	frame.position = INSTRUCTIONS - 8;
+	cr_expect_eq(runtime_ruby.line(&image, code, &frame), 0);
+}
+
+Test(ruby, too_many_lines_are_left_out)
+{
+	put_half(BODY + 136, RUBY_MAX_LINES + 1);
+	cr_expect_eq(line_at(6), 0);
+	cr_expect_str_eq(code->function, "block in run");
+	put_half(BODY + 136, 3);
+	put_half(BODY + 4, RUBY_MAX_CODE + 1);
+	cr_expect_eq(line_at(6), 0);
+	put_half(BODY + 4, 0);
+	cr_expect_eq(line_at(0), 0);
+}
+
 Test(ruby, later_versions_have_the_size_of_each_string)
 {
 	image.ruby.version = 0x302;

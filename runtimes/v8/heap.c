@@ -3,15 +3,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "limits/limits.h"
 #include "runtimes/v8/v8.h"
-
-/* Of strings made of others: how many are looked at, and how many of them wait. */
-#define MAX_PIECES 64
-#define MAX_WAITING 16
 
 /* The strings that are still to be appended, the next one last. */
 struct pieces {
-	uint64_t waiting[MAX_WAITING];
+	uint64_t waiting[V8_MAX_WAITING];
 	size_t n;
 	char *to; /* RUNTIME_NAME_SIZE */
 	size_t at;
@@ -165,7 +162,7 @@ static int wait_for(const struct v8_reader *r, struct pieces *p, uint64_t string
 
 	if (err < 0)
 		return err;
-	if (p->n >= MAX_WAITING)
+	if (p->n >= V8_MAX_WAITING)
 		return -ESTALE;
 	p->waiting[p->n++] = piece;
 	return 0;
@@ -205,7 +202,7 @@ int v8_string(const struct v8_reader *r, uint64_t object, char ret[RUNTIME_NAME_
 	while (p.n > 0 && err == 0 && p.at < RUNTIME_NAME_SIZE - 4) {
 		uint64_t piece = p.waiting[--p.n];
 
-		err = n_read++ < MAX_PIECES ? put_piece(r, &p, piece) : -ESTALE;
+		err = n_read++ < V8_MAX_PIECES ? put_piece(r, &p, piece) : -ESTALE;
 	}
 	ret[p.at] = '\0';
 	return err;

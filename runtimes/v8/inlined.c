@@ -13,16 +13,11 @@
  */
 #include <errno.h>
 
+#include "limits/limits.h"
 #include "runtimes/v8/v8.h"
 
-/* Code that is farther behind the start of its object is not looked up. */
-#define MAX_CODE (1U << 16)
-/* What may refer to a map in front of it, among instructions. */
-#define MAX_CANDIDATES 64
 #define BLOCK_WORDS 64
 #define NOT_INLINED UINT32_MAX
-/* More have no room in the positions. */
-#define MAX_CALLS (1U << 16)
 
 struct call {
 	uint64_t position;
@@ -58,7 +53,7 @@ static int find_stream(const struct v8_reader *r, uint64_t address, uint64_t *re
 	uint64_t words[BLOCK_WORDS], at = (address & ~(sizeof(words) - 1)) + sizeof(words);
 	uint32_t n_candidates = 0;
 
-	for (uint32_t done = 0; done < MAX_CODE && at >= sizeof(words); done += sizeof(words)) {
+	for (uint32_t done = 0; done < V8_MAX_CODE && at >= sizeof(words); done += sizeof(words)) {
 		int err;
 
 		at -= sizeof(words);
@@ -70,7 +65,7 @@ static int find_stream(const struct v8_reader *r, uint64_t address, uint64_t *re
 
 			if (object >= address || !may_refer(words[i]))
 				continue;
-			if (++n_candidates > MAX_CANDIDATES)
+			if (++n_candidates > V8_MAX_CANDIDATES)
 				return -ESTALE;
 			*ret = object | DP_V8_OBJECT_TAG;
 			if (is_of_type(r, *ret, r->at->type_stream))
@@ -169,7 +164,7 @@ static int find_calls(struct compiled *c)
 	if (err == 0)
 		err = v8_smi(word, &size);
 	c->n_calls = size / (uint32_t)sizeof(struct call);
-	return err == 0 && c->n_calls > MAX_CALLS ? -ESTALE : err;
+	return err == 0 && c->n_calls > V8_MAX_CALLS ? -ESTALE : err;
 }
 
 static int read_call(const struct compiled *c, uint32_t number, struct call *ret)

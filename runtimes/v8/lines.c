@@ -4,12 +4,9 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "limits/limits.h"
 #include "runtimes/v8/v8.h"
 
-/* No more of a script's text is read. */
-#define MAX_TEXT (1U << 20)
-/* Of a function. */
-#define MAX_LINES (1U << 16)
 #define CHUNK 4096
 /* They, too, end lines of JavaScript (ECMA-262, 12.3). */
 #define LINE_SEPARATOR 0x2028
@@ -42,7 +39,7 @@ uint32_t v8_lines_find(const struct v8_lines *lines, uint32_t place, uint32_t *r
 
 static int add_end(struct v8_lines *lines, uint32_t place)
 {
-	if (lines->n >= MAX_LINES)
+	if (lines->n >= V8_MAX_LINES)
 		return -E2BIG;
 	if (array_reserve(lines->ends, lines->n, lines->size) < 0)
 		return -ENOMEM;
@@ -142,7 +139,7 @@ static int read_text(const struct v8_reader *r, uint64_t text, uint32_t start, u
 	if (err == 0)
 		err = v8_read(r, text - DP_V8_OBJECT_TAG + at->string_length, &length,
 			      sizeof(length));
-	if (err == 0 && (end > length || end > MAX_TEXT))
+	if (err == 0 && (end > length || end > V8_MAX_TEXT))
 		err = -E2BIG;
 	ret->first = 1;
 	for (uint32_t i = 0; i < end && err == 0; i += CHUNK) {

@@ -10,10 +10,9 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "runtimes/v8/v8.h"
 
-#define MAX_TABLE (1U << 18)
-#define MAX_POSITIONS (1U << 15)
 /* The word behind the length that begins the three; there may be another one in front of them. */
 #define MAX_BEFORE 2
 /* The offset of a function's entry, from which the first difference is (kFunctionEntryBytecodeOffset). */
@@ -63,7 +62,7 @@ int v8_bytes_read(const struct v8_reader *r, uint64_t object, uint32_t data, str
 	*ret = (struct v8_table){ 0 };
 	if (err == 0)
 		err = v8_smi(word, &size);
-	if (err < 0 || size > MAX_TABLE)
+	if (err < 0 || size > V8_MAX_TABLE)
 		return err < 0 ? err : -E2BIG;
 	ret->bytes = malloc(size + 1);
 	if (!ret->bytes)
@@ -88,7 +87,7 @@ static int decode(struct v8_table *t, struct v8_position **ret, size_t *ret_n)
 	_cleanup_free_ struct v8_position *list = NULL;
 	size_t n = 0, size = 0;
 
-	while (n < MAX_POSITIONS && v8_table_next(t)) {
+	while (n < V8_MAX_POSITIONS && v8_table_next(t)) {
 		uint32_t place = V8_PLACE(t->position);
 
 		if (place == V8_NO_PLACE || (n > 0 && list[n - 1].place == place))

@@ -11,9 +11,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "limits/limits.h"
 #include "runtimes/v8/v8.h"
 
-#define MAX_LOCALS (1U << 16)
 /* What follows the variables up to the outer scope has no more words. */
 #define MAX_WORDS 8
 
@@ -44,7 +44,7 @@ static int find_end_of_locals(const struct v8_reader *r, uint64_t scope, uint32_
 	uint64_t word;
 	int err = read_number(r, scope, r->at->n_locals, &n);
 
-	if (err == 0 && n > MAX_LOCALS)
+	if (err == 0 && n > V8_MAX_LOCALS)
 		err = -ESTALE;
 	if (err == 0)
 		err = read_word(r, scope, first, &word);

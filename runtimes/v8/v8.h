@@ -5,9 +5,8 @@
 #include "runtimes/runtime.h"
 
 /*
- * Objects of V8's heap in a process's memory. A reference to an object is its address and a tag; other
- * words are small integers. The collector moves objects at any time, so each is taken for what its own
- * type says, not for what ought to be there.
+ * Objects of V8's heap in a process's memory. A reference to an object is its address plus a tag; other words are small
+ * integers. The collector may move objects at any time, so each object's type is checked before it is used.
  */
 struct v8_reader {
 	const struct runtime_memory *memory;

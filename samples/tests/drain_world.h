@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "kernel/filter.h"
 #include "process/process_list.h"
 #include "process/tests/process_world.h"
 #include "samples/drain.h"
@@ -32,7 +33,8 @@ static size_t n_reported;
 static size_t n_at_boundary; /* SIZE_MAX: not reached yet */
 static struct totals last_totals;
 static bool is_full;
-static uint64_t now; /* when the test began */
+static uint64_t now;      /* when the test began */
+static uint64_t added_ns; /* to what the clock says */
 
 bool __wrap_report_queue_is_full(struct report_queue *report_queue);
 int __wrap_report_queue_add(struct report_queue *report_queue, const struct sample *sample,
@@ -64,10 +66,45 @@ bool __wrap_list_fetchers_take(struct list_fetchers *fetchers, struct fetched_li
 	return true;
 }
 
+int __real_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+
+static struct timespec
+	stopped; /* the time that it is from then on, but for added_ns; 0: it goes on */
+
+static inline void stop_the_clock(void)
+{
+	__real_clock_gettime(CLOCK_MONOTONIC, &stopped);
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+{
+	int err = __real_clock_gettime(clock, ret);
+	uint64_t ns;
+
+	if (clock == CLOCK_MONOTONIC && stopped.tv_sec != 0)
+		*ret = stopped;
+	ns = (uint64_t)ret->tv_nsec + (clock == CLOCK_MONOTONIC ? added_ns : 0);
+	ret->tv_sec += (time_t)(ns / (1000 * MS));
+	ret->tv_nsec = (long)(ns % (1000 * MS));
+	return err;
+}
+
 int __wrap_sideband_drain(struct sideband *sideband, struct process_table *processes)
 {
 	has_drained = true;
 	return 0;
+}
+
+static struct kallsyms *begun; /* to be read */
+static int n_begun;
+
+void __wrap_kallsyms_read_ahead(struct kallsyms *kallsyms);
+
+void __wrap_kallsyms_read_ahead(struct kallsyms *kallsyms)
+{
+	begun = kallsyms ?: begun;
+	n_begun += kallsyms != NULL;
 }
 
 bool __wrap_report_queue_is_full(struct report_queue *report_queue)

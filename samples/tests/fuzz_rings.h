@@ -2,6 +2,7 @@
 #ifndef DP_SAMPLES_TESTS_FUZZ_RINGS_H
 #define DP_SAMPLES_TESTS_FUZZ_RINGS_H
 
+#include "kernel/filter.h"
 #include "kernel/record_reader.h"
 #include "log/clock.h"
 #include "process/tests/fuzz_world.h"

@@ -31,7 +31,7 @@ static void begin(void)
 		(struct dp_sample){ .n_user = 1, .flags = DP_SAMPLE_LABELS | DP_SAMPLE_VALUES };
 	record.labels.part = (struct dp_part){ DP_RECORD_LABELS, 16 };
 	record.values = (struct dp_values){ .list = 1 };
-	value_labels_init(&labels, forms, 2, NULL);
+	value_labels_init(&labels, forms, 2);
 }
 
 static void end(void)

@@ -33,7 +33,7 @@ static inline void set_up_values(void)
 {
 	forms[0].n = 1;
 	forms[0].of[0] = (struct value_form){ .name = "number", .type = VALUE_U64, .unit = "" };
-	value_labels_init(&values, forms, 1, NULL);
+	value_labels_init(&values, forms, 1);
 	settled = 10000;
 }
 

@@ -56,7 +56,7 @@ Test(call_values, are_of_several_calls)
 	static const struct probed_code code[] = { { .list = 0 }, { .list = 1 }, { .list = 3 } };
 	const __u64 word = 0x107;
 
-	value_labels_init(&labels, lists, 4, NULL);
+	value_labels_init(&labels, lists, 4);
 	labels.code = code;
 	labels.n_code = 3;
 	put_calls(1 | 2 | 4, (const __u64 *const[]){ &word, &word, &word, NULL },

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* From records to samples, without a kernel, and to a list instead of reports (--wrap). */
+#include "kernel/filter.h"
 #include "samples/tests/drain_world.h"
 
 Test(drain, reports_what_the_kernel_has_sent)
@@ -23,6 +24,21 @@ Test(drain, reports_what_the_kernel_has_sent)
 		  reported[0].kernel[1] == 0xffffffff81000020);
 	cr_assert(last_totals.samples == 1 && last_totals.events == 2 &&
 		  last_totals.time_ns == 20 && last_totals.outcomes[DP_CHAIN_END] == 1);
+}
+
+/* Once, as the thread that reads the list holds up others that ask. */
+Test(drain, wants_names_of_the_kernel_once_it_is_in_a_stack)
+{
+	struct kallsyms *const list = (void *)&drain;
+
+	drain.unread = list;
+	add_sample(0, now - 100 * MS)->sample.n_kernel = 0;
+	run(true);
+	cr_assert(n_reported == 1 && n_begun == 0);
+	for (int i = 0; i < 2; i++)
+		add_sample(0, now - 90 * MS);
+	run(true);
+	cr_assert(n_reported == 3 && n_begun == 1 && begun == list);
 }
 
 Test(drain, reports_in_the_order_of_time)
@@ -149,6 +165,45 @@ Test(drain, finishes_walks)
 	cr_assert(drain.copies.n == 0 && drain.queue.n_copies == 0);
 }
 
+/*
+ * A walk that would have taken too long in the kernel goes on in the copy, if that has more of the stack than
+ * the kernel has seen.
+ */
+Test(drain, goes_on_where_a_walk_took_long)
+{
+	const uint64_t words[8] = { STACK + 0x10, 0x1024, 0, 0x1036 };
+	const uint64_t beyond[8] = { STACK + 0x1000, 0x1024 };
+	struct named_sample *s;
+
+	add_late(now - 100 * MS, words)->sample.outcome = DP_WALK_LIMIT;
+	run(true);
+	added_ns += 1000 * MS;
+	s = add_late(now - 90 * MS, beyond);
+	s->sample.outcome = DP_WALK_LIMIT;
+	s->sample.n_user = 2;
+	run(true);
+	cr_assert_eq(n_reported, 2);
+	cr_assert(reported[0].sample.late && reported[0].sample.n_user == 3);
+	cr_assert_eq(reported[0].sample.outcome, DP_CHAIN_END);
+	cr_assert(!reported[1].sample.late && reported[1].sample.n_user == 2);
+	cr_assert_eq(reported[1].sample.outcome, DP_WALK_LIMIT);
+}
+
+/* Whoever has many of them must not take all the time. */
+Test(drain, goes_on_with_few_long_walks)
+{
+	const uint64_t words[8] = { STACK + 0x10, 0x1024, 0, 0x1036 };
+
+	stop_the_clock();
+	add_late(now - 100 * MS, words)->sample.outcome = DP_WALK_LIMIT;
+	add_late(now - 90 * MS, words)->sample.outcome = DP_WALK_LIMIT;
+	run(true);
+	cr_assert_eq(n_reported, 2);
+	cr_assert(reported[0].sample.late && reported[0].sample.n_user == 3);
+	cr_assert(!reported[1].sample.late && reported[1].sample.n_user == 1);
+	cr_assert_eq(reported[1].sample.outcome, DP_WALK_LIMIT);
+}
+
 /* A sample that the kernel has walked up to its second frame, with a function of Java there. */
 static void add_late_java(const uint64_t words[8])
 {
@@ -190,19 +245,27 @@ Test(drain, keeps_frames_of_java_that_it_cannot_find)
 	cr_assert_eq(last_totals.finished_late, 1);
 }
 
+/* A list of mappings of the first process. */
+static struct process *await_list(uint64_t number)
+{
+	struct process *p = process_table_find(&table, PID(0));
+
+	p->list = calloc(1, sizeof(*p->list));
+	cr_assert(p->list);
+	p->list->number = number;
+	p->list->time = now - 150 * MS;
+	table.n_awaited = 1;
+	return p;
+}
+
 /* Others' are reported meanwhile. */
 Test(drain, holds_samples_until_the_list_of_mappings_is_there)
 {
 	const uint64_t words[8] = { STACK + 0x10, 0x1024, 0, 0x1036 };
 	const struct fetched_list list = { .pid = PID(0), .number = 7, .err = -ETIMEDOUT };
-	struct process *p = process_table_find(&table, PID(0));
+	struct process *p = await_list(list.number);
 
-	p->list = calloc(1, sizeof(*p->list));
-	cr_assert(p->list);
-	p->list->number = list.number;
-	p->list->time = now - 150 * MS;
 	table.lists = (struct list_fetchers *)&table; /* any */
-	table.n_awaited = 1;
 	add_late(now - 100 * MS, words);
 	add_sample(1, now - 90 * MS);
 	run(false);
@@ -214,6 +277,47 @@ Test(drain, holds_samples_until_the_list_of_mappings_is_there)
 	cr_assert(!p->list && table.n_awaited == 0);
 	cr_assert(n_reported == 2 && reported[1].sample.pid == PID(0));
 	cr_assert(reported[1].sample.late && reported[1].sample.n_user == 3);
+}
+
+static uint64_t hurried_ns;
+
+/* Each time that it is asked, much time has passed. */
+static bool is_hurried(const void *arg)
+{
+	added_ns += 100 * MS;
+	return added_ns > hurried_ns;
+}
+
+/* For a list that never comes. */
+static uint64_t wait_for_the_end(uint64_t hurried_after_ns)
+{
+	hurried_ns = hurried_after_ns;
+	drain.last_wait.is_hurried = is_hurried;
+	await_list(7);
+	add_late(now - 100 * MS, (uint64_t[8]){ STACK + 0x10, 0x1024, 0, 0x1036 });
+	stop_the_clock();
+	run(true);
+	cr_assert_eq(n_reported, 1);
+	return added_ns;
+}
+
+Test(drain, waits_for_tables_at_the_end)
+{
+	uint64_t waited = wait_for_the_end(UINT64_MAX);
+
+	cr_assert(waited > 1000 * MS && waited <= 2000 * MS);
+}
+
+Test(drain, waits_less_once_the_user_wants_the_end)
+{
+	uint64_t waited = wait_for_the_end(0);
+
+	cr_assert(waited > 300 * MS && waited <= 700 * MS);
+}
+
+Test(drain, ends_the_wait_when_the_user_has_had_enough)
+{
+	cr_assert_eq(wait_for_the_end(1000 * MS), 1100 * MS);
 }
 
 /* Complete samples can wait. */
@@ -307,77 +411,12 @@ Test(drain, ends_stacks_where_nobody_has_called)
 	cr_assert(user[0].module && user[0].module == user[1].module, "both in this program");
 }
 
-/* A sample of a thread that blocks is kept until the duration is known. */
-Test(drain, gives_blocks_their_time)
-{
-	uint32_t tid = (uint32_t)PID(0) + 100;
-	struct named_sample *s = add_sample(0, now - 300 * MS);
-
-	s->sample.event = DP_EVENT_OFF_CPU;
-	s->sample.state = DP_STATE_DISK_SLEEP;
-	add_end(tid, now - 300 * MS, now - 100 * MS);
-	add_end(tid + 1, now - 300 * MS, now - 100 * MS);
-	add_end(tid, now - 299 * MS, now - 90 * MS);
-	run(true);
-	cr_assert_eq(n_reported, 1);
-	cr_assert(reported[0].sample.value_ns == 200 * MS &&
-		  reported[0].sample.state == DP_STATE_DISK_SLEEP);
-	cr_assert(reported[0].sample.n_user == 3 && reported[0].user[2].address == 0x1030);
-	cr_assert(last_totals.time_ns == 400 * MS && last_totals.events == 2);
-}
-
-/* Its end comes on another ring, maybe before it. */
-Test(drain, finds_the_end_of_a_block_that_comes_first)
-{
-	uint32_t tid = (uint32_t)PID(0) + 100;
-
-	add_end(tid, now - 300 * MS, now - 100 * MS);
-	add_sample(0, now - 300 * MS)->sample.event = DP_EVENT_OFF_CPU;
-	run(true);
-	cr_assert_eq(n_reported, 1);
-	cr_assert_eq(reported[0].sample.value_ns, 200 * MS);
-}
-
-Test(drain, forgets_the_block_of_a_thread_that_ends)
-{
-	uint32_t tid = (uint32_t)PID(0) + 100;
-
-	add_sample(0, now - 300 * MS)->sample.event = DP_EVENT_OFF_CPU;
-	add_end(tid, 0, now - 200 * MS);
-	add_end(tid, now - 300 * MS, now - 100 * MS);
-	run(true);
-	cr_assert_eq(n_reported, 0);
-}
-
-Test(drain, reports_who_is_still_blocked)
-{
-	uint32_t tid = (uint32_t)PID(0) + 100;
-
-	add_sample(0, now - 300 * MS)->sample.event = DP_EVENT_OFF_CPU;
-	run(true);
-	cr_assert_eq(n_reported, 0);
-	blocked[0] = (struct dp_blocked){ .tid = tid, .since_ns = now - 300 * MS, .weight = 2 };
-	blocked[1] =
-		(struct dp_blocked){ .tid = tid + 1, .since_ns = now, .weight = 3, .is_lost = 1 };
-	blocked[2] = (struct dp_blocked){ .tid = tid + 2, .since_ns = now };
-	blocked_ns[0] = 300 * MS;
-	blocked_ns[1] = 7;
-	n_blocked = 3;
-	cr_assert_eq(drain_finish_off_cpu(&drain, now), 0);
-	cr_assert_eq(n_reported, 1);
-	cr_assert_eq(reported[0].sample.value_ns, 300 * MS);
-	cr_assert(drain.totals.still_blocked == 1 && drain.totals.lost == 1 &&
-		  drain.totals.lost_by[LOST_RINGS_FULL] == 1 && drain.totals.lost_ns == 21);
-}
-
 /* A slow reader of reports holds up nothing; the lost samples are counted. */
 Test(drain, counts_what_reports_have_no_room_for)
 {
 	const uint64_t *by = last_totals.lost_by;
 
-	losses = (struct session_losses){
-		.full = 5, .nested = 10, .missed = 20, .unreadable = 40, .time_ns = 1000
-	};
+	losses = (struct session_losses){ 5, 10, 20, 40, 80, .time_ns = 1000 };
 	is_full = true;
 	add_sample(0, now - 100 * MS);
 	run(true);
@@ -385,9 +424,9 @@ Test(drain, counts_what_reports_have_no_room_for)
 	add_sample(0, now - 90 * MS);
 	run(true);
 	cr_assert_eq(n_reported, 1);
-	cr_assert(last_totals.lost == 76 && last_totals.lost_ns == 1020);
+	cr_assert(last_totals.lost == 156 && last_totals.lost_ns == 1020);
 	cr_assert(by[LOST_RINGS_FULL] == 5 && by[LOST_REPORTS_FULL] == 1 && by[LOST_NESTED] == 10 &&
-		  by[LOST_MISSED] == 20 && by[LOST_UNREADABLE] == 40);
+		  by[LOST_MISSED] == 20 && by[LOST_UNREADABLE] == 40 && by[LOST_UNTRACKED] == 80);
 	cr_assert_eq(last_totals.samples, 1);
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "kernel/filter.h"
 #include "limits/limits.h"
 #include "process/tests/process_world.h"
 #include "samples/drain.h"
@@ -74,7 +75,7 @@ static void set_up(void)
 	filter_init(&filter);
 	cr_assert_eq(unwinder_new(&pool, DP_UNWIND_AUTO, 100, &unwinder), 0);
 	cr_assert_eq(drain_init(&drain, NULL, NULL, &table, &filter, unwinder, NULL, NULL), 0);
-	value_labels_init(&values, NULL, 0, NULL);
+	value_labels_init(&values, NULL, 0);
 	drain.spans.name = "f";
 	drain.spans.min_ns = MIN_NS;
 	drain.spans.code = &code;
@@ -256,4 +257,16 @@ Test(drain_calls, have_not_all_the_time)
 	run(false);
 	cr_assert_eq(n_reported, 1);
 	cr_assert(!reported[0].is_known);
+}
+
+/* Of CPU time, and of no other events. */
+Test(drain_calls, and_samples_without_them_tell_when_they_are_taken)
+{
+	cr_assert_eq(ticks_init(&drain.ticks, 64, 50 * MS), 0);
+	add_sample(now - 110 * MS, 0)->event = DP_EVENT_OFF_CPU;
+	run(false);
+	cr_assert_eq(ticks_next(&drain.ticks, now), 0);
+	add_sample(now - 100 * MS, 0);
+	run(false);
+	cr_assert_eq(ticks_next(&drain.ticks, now), now);
 }

@@ -53,7 +53,7 @@ static void begin(void)
 		.n = 1,
 		.is_unknown = DP_CALL_GUESSED(FIRST),
 	};
-	value_labels_init(&labels, &forms, 1, NULL);
+	value_labels_init(&labels, &forms, 1);
 }
 
 static void end(void)

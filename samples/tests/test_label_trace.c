@@ -10,6 +10,7 @@
 #define TRACE "000102030405060708090a0b0c0d0eff"
 #define SPAN "f0f1f2f3f4f5f6f7"
 #define PLACE 0x400000
+#define NUMBER 5
 
 static struct {
 	struct dp_names names;
@@ -32,7 +33,8 @@ static struct table go_table = { .labels_form = DP_LABELS_GO_LIST };
 static struct binary context_binary = { .table = &context_table };
 static struct binary go_binary = { .table = &go_table };
 static struct mapping mappings[] = { { .binary = &go_binary }, { .binary = &context_binary } };
-static struct mapping first = { .start = PLACE };
+static struct binary first_binary = { .number = NUMBER };
+static struct mapping first = { .start = PLACE, .binary = &first_binary };
 static const struct snapshot only = { .n_mappings = 1, .mappings = &first };
 static struct label_sources host;
 static const struct sample sample = { .n_user = 1, .pid = 7, .time_ns = 1000 };
@@ -75,13 +77,13 @@ Test(label_trace, are_none_with_half_a_span)
 }
 
 /* The names that are known of process 7: of keys 0, 1 and 9. Those of 2 and above may come. */
-int __wrap_thread_keys_find(struct thread_keys *keys, pid_t pid, uint64_t place, uint8_t number,
-			    uint64_t now, const char **ret);
+int __wrap_thread_keys_find(struct thread_keys *keys, pid_t pid, struct program_place place,
+			    uint8_t number, uint64_t now, const char **ret);
 
-int __wrap_thread_keys_find(struct thread_keys *keys, pid_t pid, uint64_t place, uint8_t number,
-			    uint64_t now, const char **ret)
+int __wrap_thread_keys_find(struct thread_keys *keys, pid_t pid, struct program_place place,
+			    uint8_t number, uint64_t now, const char **ret)
 {
-	cr_assert(pid == 7 && place == PLACE && now == 1000);
+	cr_assert(pid == 7 && place.start == PLACE && place.binary == NUMBER && now == 1000);
 	*ret = number == 0 ? "route" : number == 1 ? "user" : number == 9 ? "span_id" : NULL;
 	if (*ret)
 		return 0;
@@ -185,12 +187,12 @@ Test(label_trace, are_unknown_where_nobody_looked)
 static struct process_context said = { .service_name = "shop", .environment = "test" };
 
 const struct process_context *__wrap_thread_keys_process(struct thread_keys *keys, pid_t pid,
-							 uint64_t place, uint64_t now);
+							 struct program_place place, uint64_t now);
 
 const struct process_context *__wrap_thread_keys_process(struct thread_keys *keys, pid_t pid,
-							 uint64_t place, uint64_t now)
+							 struct program_place place, uint64_t now)
 {
-	cr_assert(pid == 7 && place == PLACE && now == 1000);
+	cr_assert(pid == 7 && place.start == PLACE && place.binary == NUMBER && now == 1000);
 	return &said;
 }
 

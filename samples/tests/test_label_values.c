@@ -10,6 +10,23 @@
 TestSuite(label_values, .init = begin, .fini = end);
 
 static const char *own; /* the key of a label that the program has set; NULL: none */
+static struct own_number own_numbers[2];
+
+static void set_number(const char *name)
+{
+	own_numbers[0] = (struct own_number){ name, NULL };
+	labels.numbers = own_numbers;
+	labels.n_numbers = 1;
+}
+
+static void expect_own(size_t list, const char *name, const char *unit)
+{
+	struct own_number found;
+
+	cr_assert(value_labels_own(&labels, list, &found));
+	cr_assert_str_eq(found.name, name);
+	cr_assert_str_eq(found.unit, unit);
+}
 
 static void put(enum value_type type, __u64 word)
 {
@@ -103,13 +120,12 @@ Test(label_values, are_names_of_enumerators_where_one_fits)
 		forms[1].of[i].names = names;
 		forms[1].of[i].n_names = 2;
 	}
-	labels.weight = "v1";
+	set_number("v1");
 	read_labels(3);
 	cr_assert(label_set_has(set, "v0", "below"));
 	cr_assert_eq(number("v2"), 4);
-	cr_assert_eq(value_labels_weight(&labels, (const void *)&record), 0);
 	record.sample.weight = 2;
-	cr_assert_eq(value_labels_weight(&labels, (const void *)&record), 6);
+	cr_assert_eq(value_labels_number(&labels, (const void *)&record), 3);
 }
 
 Test(label_values, are_none_if_zero_says_so)
@@ -147,7 +163,7 @@ Test(label_values, are_also_of_what_is_thrown)
 				    .n = 1 },
 	       sizeof(struct dp_values));
 	record.words[3] = 9;
-	value_labels_init(&labels, &call, 1, NULL);
+	value_labels_init(&labels, &call, 1);
 	labels.thrown = &forms[1];
 	read_labels(1);
 	cr_assert(number("v0") == 7 && number("call") == 9 && !set->is_cut);
@@ -201,12 +217,12 @@ Test(label_values, have_texts_behind_their_lengths)
 	read_labels(3);
 	cr_assert(label_set_has(set, "v1", "a\\x00b\\xff\xc3\xa9\\xc3"));
 	cr_assert(number("v2") == 5 && !set->is_cut && set->size > 0);
-	labels.weight = "v2";
+	set_number("v2");
 	record.sample.weight = 3;
-	cr_assert_eq(value_labels_weight(&labels, (const void *)&record), 15);
-	labels.weight = "";
-	cr_assert_eq(value_labels_weight(&labels, (const void *)&record), 0);
-	labels.weight = NULL;
+	cr_assert_eq(value_labels_number(&labels, (const void *)&record), 5);
+	set_number("");
+	cr_assert_eq(value_labels_number(&labels, (const void *)&record), 0);
+	labels.n_numbers = 0;
 	end();
 	put_bytes("", 0);
 	read_labels(2);
@@ -271,30 +287,86 @@ Test(label_values, tell_where_a_type_is_that_was_not_there)
 	cr_assert_eq(sample_unread_type(sample), 0, "no exception");
 }
 
-static uint64_t weight(void)
+static uint64_t own_number(void)
 {
-	return value_labels_weight(&labels, (const void *)&record);
+	return value_labels_number(&labels, (const void *)&record);
 }
 
 /* It is no label then: equal stacks are one, whatever their values. */
-Test(label_values, are_the_weight_of_a_sample)
+Test(label_values, are_the_number_of_a_sample)
 {
 	record.sample.weight = 3;
-	cr_assert_eq(weight(), 3);
-	labels.weight = "v1";
+	cr_assert_eq(own_number(), 0);
+	set_number("v1");
 	put_text("ninebytes");
 	forms[1].of[1] = (struct value_form){ .name = "v1", .type = VALUE_U16, .unit = "" };
 	forms[1].n = record.values.n = 2;
 	record.words[3] = 0x70005;
 	read_labels(4);
-	cr_assert_eq(weight(), 15);
+	cr_assert_eq(own_number(), 5);
+	expect_own(1, "v1", "");
+	forms[1].of[1].unit = "bytes";
+	expect_own(1, "v1", "bytes");
+	own_numbers[0].unit = "kB";
+	expect_own(1, "v1", "kB");
+	cr_assert(!value_labels_own(&labels, 0, &own_numbers[1]), "another event");
+	cr_assert(!value_labels_own(&labels, 2, &own_numbers[1]), "there is none");
 	cr_assert(label_set_has(set, "v0", "ninebytes") && set->size == strlen("v0_tpninebytes_"));
 	forms[1].of[1].type = VALUE_S16;
 	record.words[3] = 0xffff;
-	cr_assert_eq(weight(), 0);
+	cr_assert_eq(own_number(), 0);
 	record.words[0] = UINT64_MAX - 7;
-	cr_assert_eq(weight(), 0, "a text that is longer than the record");
-	cr_assert_eq(value_labels_weight(NULL, (const void *)&record), 3);
+	cr_assert_eq(own_number(), 0, "a text that is longer than the record");
+	cr_assert_eq(value_labels_number(NULL, (const void *)&record), 0);
+}
+
+/* Each event has its own one. */
+Test(label_values, are_the_numbers_of_several_events)
+{
+	static const struct own_number numbers[] = { { "v1", "bytes" }, { "other", NULL } };
+
+	forms[0] =
+		(struct value_forms){ .n = 1,
+				      .of = { { .name = "other", .type = VALUE_U8, .unit = "" } } };
+	labels.numbers = numbers;
+	labels.n_numbers = 2;
+	put(VALUE_U8, 3);
+	put(VALUE_U8, 4);
+	read_labels(2);
+	cr_assert_eq(own_number(), 4);
+	expect_own(1, "v1", "bytes");
+	expect_own(0, "other", "");
+	record.values.list = 0;
+	record.values.n = 1;
+	cr_assert_eq(own_number(), 3);
+}
+
+static void expect_label_instead(enum value_type type, __u64 word)
+{
+	end();
+	forms[1].of[0].type = type;
+	record.words[0] = word;
+	read_labels(1);
+	cr_assert_eq(own_number(), 0);
+	cr_assert_gt(set->size, 0);
+}
+
+/* The sum of all is right but for those, and these are told. */
+Test(label_values, are_labels_if_they_cannot_be_added_up)
+{
+	set_number("v0");
+	put(VALUE_U64, INT64_MAX);
+	read_labels(1);
+	cr_assert_eq(own_number(), INT64_MAX);
+	cr_assert_eq(set->size, 0);
+	expect_label_instead(VALUE_U64, UINT64_MAX);
+	cr_assert(label_set_has(set, "v0", "18446744073709551615"));
+	expect_label_instead(VALUE_U64, (__u64)INT64_MAX + 1);
+	expect_label_instead(VALUE_S32, UINT32_MAX);
+	cr_assert_eq(number("v0"), -1);
+	record.values.unread = 1;
+	expect_label_instead(VALUE_U8, 7);
+	cr_assert(label_set_has(set, "v0", "<unread>"));
 }
 
 /* What no kernel sends: the profile goes on, with what can be read. */

@@ -26,13 +26,12 @@ static void add_end(struct queue *q, uint64_t time)
 
 static uint64_t take(struct queue *q)
 {
-	const struct queued *first = queue_first(q);
-	uint64_t time;
+	struct queued entry;
 
-	cr_assert_not_null(first);
-	time = first->time;
-	queue_drop_first(q);
-	return time;
+	cr_assert_not_null(queue_first(q));
+	entry = queue_take_first(q);
+	queued_done(&entry);
+	return entry.time;
 }
 
 Test(queue, gives_what_was_added_by_time)
@@ -65,7 +64,7 @@ Test(queue, puts_a_sample_before_the_end_of_a_block)
 	add(&q, 10);
 	queue_sort(&q);
 	cr_assert_not_null(queue_first(&q)->sample);
-	queue_drop_first(&q);
+	take(&q);
 	cr_assert_null(queue_first(&q)->sample);
 	queue_done(&q);
 }
@@ -128,7 +127,7 @@ Test(queue, keeps_a_sample_with_what_is_behind_it)
 	queue_sort(&q);
 	cr_assert_eq(queue_first(&q)->sample->frames[1], 0x20);
 	cr_assert(queue_first(&q)->copy == copy);
-	queue_drop_first(&q);
+	take(&q);
 	cr_assert_eq(q.n_copies, 0);
 	cr_assert_eq(q.n_bytes, 0);
 	queue_done(&q);
@@ -145,7 +144,7 @@ Test(queue, is_full_until_something_is_dropped)
 		cr_assert(queue_add_sample(&q, sample, SIZE, NULL) == 0);
 	cr_assert_eq(n, QUEUE_MAX / (sizeof(struct queued) + SIZE) + 1);
 	queue_sort(&q);
-	queue_drop_first(&q);
+	take(&q);
 	cr_assert(!queue_is_full(&q));
 	queue_done(&q);
 	free(sample);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "limits/limits.h"
-#include "process/process.h"
+#include "process/process_table.h"
 #include "runtimes/runtime.h"
 #include "samples/runtime_names.h"
 #include "symbols/code_source.h"
@@ -20,6 +20,9 @@
 #define KIND (1U << 30)
 /* Set in a position that is in column 7 of its line. */
 #define COLUMN (1U << 29)
+/* Set in a position whose functions are those of one near it. */
+#define NEAR (1U << 28)
+#define NEARBY (1ULL << 60) /* in what such code is expanded to */
 
 static struct names *names;
 static struct process_table table;
@@ -60,6 +63,7 @@ static int expand(const void *layout, const struct dp_runtime_frame *frame,
 	if (expand_error < 0)
 		return expand_error;
 	ret[0] = (struct dp_runtime_frame){ .code = 100, .tag = 50 };
+	ret[0].position = frame->position & NEAR ? NEARBY : 0;
 	ret[1] = (struct dp_runtime_frame){ frame->code, 1, frame->tag };
 	return 2;
 }
@@ -88,6 +92,7 @@ static const struct runtime_source runtime = {
 	.unloaded = "[moved]",
 	.layout_size = 1,
 	.read = read_code,
+	.near = NEARBY,
 	.expand = expand,
 	.line = line_of,
 	.column = column_of,
@@ -152,9 +157,10 @@ static const char *name_of(uint64_t number)
 	static char text[256];
 	const struct source_location *location;
 	const uint64_t *located;
-	size_t n = module->code->locate(module->code, number, &located);
+	bool is_near = false;
+	size_t n = module->code->locate(module->code, number, &located, &is_near);
 
-	text[0] = '\0';
+	strcpy(text, is_near ? "near " : "");
 	for (size_t i = 0; i < n; i++) {
 		size_t at = strlen(text);
 
@@ -205,6 +211,13 @@ Test(runtime_names, columns)
 	cr_expect_str_eq(name_of(put(1, COLUMN | 2)), "f1:12:7");
 	cr_expect_str_eq(name_of(put(1, 2)), "f1:12");
 	cr_expect_eq(n_read, 1);
+}
+
+Test(runtime_names, places_near_that_of_a_frame)
+{
+	cr_expect_str_eq(name_of(put(1, COMPILED | NEAR | 1)), "near f100:50 f1:11");
+	cr_expect_str_eq(name_of(put(1, COMPILED | 1)), "f100:50 f1:11");
+	cr_expect_eq(n_read, 2);
 }
 
 /* What has been read of a function names it at other positions, too. */

@@ -70,10 +70,15 @@ static void end(void)
 
 TestSuite(thread_keys, .init = begin, .fini = end, .timeout = 60);
 
+static struct program_place at(uint64_t start)
+{
+	return (struct program_place){ start, 1 };
+}
+
 static int find(uint64_t place, uint8_t number, uint64_t now, const char *wanted)
 {
 	const char *name;
-	int err = thread_keys_find(keys, 7, place, number, now, &name);
+	int err = thread_keys_find(keys, 7, at(place), number, now, &name);
 
 	cr_assert_eq(err == 0, name != NULL);
 	if (wanted)
@@ -184,10 +189,10 @@ Test(thread_keys, keep_what_cannot_be_read_again)
 Test(thread_keys, tell_of_the_process)
 {
 	published[0] = "route";
-	cr_assert_null(thread_keys_process(keys, 7, PLACE, 1));
+	cr_assert_null(thread_keys_process(keys, 7, at(PLACE), 1));
 	read_once(PLACE, 0, 1, 0);
-	cr_assert_str_eq(thread_keys_process(keys, 7, PLACE, 1)->service_name, "shop");
-	cr_assert_null(thread_keys_process(NULL, 7, PLACE, 1));
+	cr_assert_str_eq(thread_keys_process(keys, 7, at(PLACE), 1)->service_name, "shop");
+	cr_assert_null(thread_keys_process(NULL, 7, at(PLACE), 1));
 }
 
 /* Many programs end before their second sample. */
@@ -195,10 +200,10 @@ Test(thread_keys, are_not_asked_for_at_the_first_sample)
 {
 	published[0] = "route";
 	sem_post(&may_read);
-	cr_assert_null(thread_keys_process(keys, 8, PLACE, 1));
-	cr_assert_null(thread_keys_process(keys, 7, 2 * PLACE, 1));
-	cr_assert_null(thread_keys_process(keys, 7, PLACE, 1));
-	cr_assert_null(thread_keys_process(keys, 7, PLACE, 2));
+	cr_assert_null(thread_keys_process(keys, 8, at(PLACE), 1));
+	cr_assert_null(thread_keys_process(keys, 7, at(2 * PLACE), 1));
+	cr_assert_null(thread_keys_process(keys, 7, at(PLACE), 1));
+	cr_assert_null(thread_keys_process(keys, 7, at(PLACE), 2));
 	sem_wait(&has_read);
 	cr_assert_eq(first_pid, 7, "the others were asked for before");
 }
@@ -214,6 +219,18 @@ Test(thread_keys, are_those_of_a_program)
 	read_once(2 * PLACE, 0, 1, 0);
 	cr_assert_eq(find(2 * PLACE, 0, 1, "path"), 0);
 	cr_assert_eq(find(PLACE, 0, 1, "route"), 0);
+}
+
+/* It may begin where the one before did. */
+Test(thread_keys, are_those_of_a_binary)
+{
+	const struct program_place other = { PLACE, 2 };
+	const char *name;
+
+	published[0] = "route";
+	find(PLACE, 0, 1, NULL);
+	read_once(PLACE, 0, 1, 0);
+	cr_assert_eq(thread_keys_find(keys, 7, other, 0, 1, &name), -EAGAIN);
 }
 
 Test(thread_keys, are_not_known_of_one_that_publishes_none)
@@ -237,7 +254,7 @@ Test(thread_keys, need_not_be_there)
 {
 	const char *name;
 
-	cr_assert_eq(thread_keys_find(NULL, 7, PLACE, 0, 1, &name), -EAGAIN);
+	cr_assert_eq(thread_keys_find(NULL, 7, at(PLACE), 0, 1, &name), -EAGAIN);
 	cr_assert_null(name);
 }
 

@@ -35,6 +35,7 @@ void __wrap_report_queue_set_finisher(struct report_queue *queue, struct label_f
 }
 
 static struct label_set *before, *after;
+static const char *language;
 
 static void end(void)
 {
@@ -51,6 +52,10 @@ static const struct label_set *finish(const char *type)
 	cr_assert_eq(label_list_add(&list,
 				    &(struct label){ .key = "a", .number = 5, .unit = "bytes" }),
 		     0);
+	if (language)
+		cr_assert_eq(label_list_add(&list, &(struct label){ .key = LABEL_EXCEPTION_LANGUAGE,
+								    .text = language }),
+			     0);
 	if (type)
 		cr_assert_eq(label_list_add(&list,
 					    &(struct label){ .key = TYPE_NAMES_KEY, .text = type }),
@@ -94,6 +99,31 @@ Test(type_names, remain_where_they_are_none)
 	cr_assert_null(finish("no mangled name…"));
 	cr_assert_null(finish("no mangled name…"));
 	cr_assert_eq(n_asked, 1);
+	finisher->free(finisher);
+	end();
+}
+
+Test(type_names, remain_where_the_language_does_not_mangle)
+{
+	cr_assert_eq(type_names_install(NULL, NULL, NULL), 0);
+	language = "python";
+	cr_assert_null(finish("i"));
+	cr_assert_eq(n_asked, 0);
+	language = NULL;
+	expect("i", "int");
+	finisher->free(finisher);
+	end();
+}
+
+Test(type_names, of_java_are_those_of_classes)
+{
+	cr_assert_eq(type_names_install(NULL, NULL, NULL), 0);
+	language = "java";
+	expect("java/lang/IllegalStateException", "java.lang.IllegalStateException");
+	expect("a/Outer$Inner", "a.Outer$Inner");
+	cr_assert_null(finish("Own"));
+	cr_assert_null(finish("<unknown>"));
+	cr_assert_eq(n_asked, 0);
 	finisher->free(finisher);
 	end();
 }

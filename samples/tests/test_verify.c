@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "log/clock.h"
-#include "process/process.h"
 #include "process/process_snapshot.h"
+#include "process/process_table.h"
 #include "samples/verify.h"
 #include "symbols/tests/some_names.h"
 

@@ -55,7 +55,7 @@ static void begin(uint8_t how)
 	struct namer_reply reply;
 
 	request = (struct namer_request){ .kind = NAMER_BEGIN, .options = options };
-	EXPECT(ask(&result, 1, &reply) == 0);
+	EXPECT(ask(NULL, 0, &reply) == 0);
 	EXPECT(names_new(&options, &names) == 0);
 	modules[0] = modules[1] = NULL;
 }
@@ -99,7 +99,8 @@ static void find(void)
 	struct namer_reply reply;
 	int n;
 
-	if (ask(NULL, 0, &reply) < 0) {
+	EXPECT(ftruncate(result, 0) == 0);
+	if (ask(&result, 1, &reply) < 0) {
 		EXPECT(reply.err == -EINVAL && !modules[request.number]);
 		return;
 	}

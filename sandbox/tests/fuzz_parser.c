@@ -90,7 +90,7 @@ static void check_result(enum parse_kind kind, const struct parse_result *r, siz
 		       r->facts.n_code * sizeof(struct elf_code) +
 		       (size_t)r->image.n_cells * DP_CELL_SIZE ==
 	       file_size - r->table_size - r->n_lines * sizeof(*r->lines) - r->object_size);
-	EXPECT((kind == PARSE_OBJECT) == (r->object_size > 0));
+	EXPECT((kind == PARSE_OBJECT || kind == PARSE_DUMP) == (r->object_size > 0));
 	EXPECT((kind == PARSE_IMAGE) == (r->image.n_cells > 0));
 	EXPECT((kind == PARSE_TABLE) == (r->table != NULL));
 	EXPECT((kind == PARSE_CODE) == (r->n_lines > 0) &&

@@ -63,4 +63,19 @@ static inline uint64_t status(pid_t pid, const char *name, int base)
 	return UINT64_MAX;
 }
 
+/* The seconds of CPU time after which the kernel kills it; 0: it does not. */
+static inline unsigned long cpu_limit(pid_t pid)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	unsigned long soft, hard = 0;
+	char path[32], line[256];
+
+	snprintf(path, sizeof(path), "/proc/%d/limits", pid);
+	file = fopen(path, "re");
+	cr_assert(file);
+	while (hard == 0 && fgets(line, sizeof(line), file))
+		(void)sscanf(line, "Max cpu time %lu %lu", &soft, &hard);
+	return hard;
+}
+
 #endif

@@ -23,10 +23,12 @@
 #include "sandbox/helper.h"
 #include "sandbox/message.h"
 #include "sandbox/namer.h"
+#include "sandbox/namer_process.h"
 #include "sandbox/namers.h"
 #include "sandbox/parsers.h"
 #include "sandbox/tests/faulty.h"
 #include "sandbox/tests/helper_test.h"
+#include "symbols/failures.h"
 #include "symbols/module.h"
 #include "symbols/name_reader.h"
 
@@ -338,4 +340,55 @@ Test(namer_faults, for_a_while)
 		usleep(10000);
 	cr_assert_eq(n_said("warning"), 1);
 	cr_assert_eq(namers_n_failed(namers), 0);
+}
+
+Test(namer_faults, do_not_give_a_binary_more_time_than_a_namer_has)
+{
+	const uint64_t second = UINT64_C(1000000000), most = second * CONFINE_CPU_S / 2;
+	struct namer_cost cost = { .time_ns = 2 * second };
+
+	cr_assert_eq(namer_cost_left(&cost, 10 * second), 8 * second);
+	cost.size = 100 << 20;
+	cr_assert_eq(namer_cost_left(&cost, 10 * second), 18 * second);
+	cost.since_ns = clock_now_ns() - 1000 * second;
+	cr_assert_geq(namer_cost_left(&cost, 10 * second), 28 * second);
+	cost.since_ns = 1; /* long ago */
+	cr_assert_eq(namer_cost_left(&cost, most), most - 2 * second);
+	cost.time_ns = most;
+	cr_assert_eq(namer_cost_left(&cost, most), 0);
+}
+
+#define TEN(text) text text text text text text text text text text
+#define LONG_NAME "_Z" TEN(TEN(TEN("fivefive")))
+
+void has_a_long_name(void) __asm__(LONG_NAME);
+void has_a_long_name(void)
+{
+}
+
+/* Whoever has read them, this process or a namer; once of each file. */
+Test(namer_faults, are_not_what_limits_leave_out)
+{
+	const uint64_t at = (uint64_t)has_a_long_name - (uint64_t)__executable_start;
+	const char *first[PARSERS_SHOWN_FAILURES];
+	const struct source_location *found;
+
+	for (int i = 0; i < 2; i++) {
+		struct module *module = open_self("any");
+
+		cr_assert(is_named(module));
+		cr_assert_eq(failures_look(names_failures(names), first), 0);
+		for (int lines = 0; lines < 2; lines++)
+			cr_assert_eq(module_find_locations(module, at, lines, &found), 1);
+		cr_assert_str_eq(found->function, LONG_NAME);
+		cr_assert_eq(failures_look(names_failures(names), first), 1);
+		cr_assert_str_eq(
+			first[0],
+			"any: its names are incomplete: beyond 4 KiB (a name that is demangled), "
+			"longer ones remain mangled (DEMANGLE_MAX_MANGLED)");
+		cr_assert_eq(is_read_here(module), i);
+		stop();
+		start();
+		names_set_reader(names, NULL, NULL);
+	}
 }

@@ -236,7 +236,8 @@ Test(parser, numbers_are_checked)
 	EXPECT_REFUSED(reply.cxx.throws[CXX_RETHROW].object = DP_N_REGISTERS + 1);
 	EXPECT_REFUSED(reply.cxx.throws[CXX_THROW].type = DP_N_REGISTERS + 1);
 	EXPECT_REFUSED(reply.cxx.throws[CXX_RETHROW_HELD].is_held = 2);
-	EXPECT_REFUSED(reply.cxx.is_hidden = 2);
+	EXPECT_REFUSED(reply.cxx.throws[CXX_RAISE].text = UINT8_MAX + 1);
+	EXPECT_REFUSED(reply.cxx.hides = CXX_HIDES_PYTHON + 1);
 	/* Larger than the file could make it, and than the file for the result */
 	EXPECT_REFUSED(reply.n_cells = UINT32_MAX);
 	EXPECT_REFUSED(reply.n_cells++);

@@ -29,7 +29,36 @@
 #include "log/clock.h"
 #include "sandbox/confine.h"
 #include "sandbox/helper.h"
+#include "sandbox/parser.h"
 #include "sandbox/tests/ask_parsers.h"
+#include "sandbox/tests/sealed.h"
+
+static time_t used_s; /* CPU time that helpers have used, besides what the clock says */
+
+int __real_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+
+/* Clocks of other processes have negative numbers. */
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+{
+	int err = __real_clock_gettime(clock, ret);
+
+	if (clock < 0)
+		ret->tv_sec += used_s;
+	return err;
+}
+
+int __real_parser_take(enum parse_kind kind, const struct parser_reply *r, int file, uint64_t size,
+		       struct parse_result *ret);
+int __wrap_parser_take(enum parse_kind kind, const struct parser_reply *r, int file, uint64_t size,
+		       struct parse_result *ret);
+
+int __wrap_parser_take(enum parse_kind kind, const struct parser_reply *r, int file, uint64_t size,
+		       struct parse_result *ret)
+{
+	cr_assert(is_sealed(file), "a parser could change what is read of it");
+	return __real_parser_take(kind, r, file, size, ret);
+}
 
 TestSuite(parsers, .init = begin, .fini = end, .timeout = 120);
 
@@ -157,10 +186,16 @@ Test(parsers, get_files_of_one_owner)
 	cr_assert_eq(children(spawner(), found), n);
 }
 
+static void *do_nothing(void *arg)
+{
+	return arg;
+}
+
 /* What each layer is for; each has to fail alone. */
 static const char *break_out(void)
 {
 	char *const arguments[] = { (char *)"true", NULL };
+	pthread_t thread;
 
 	if (open("/etc/passwd", O_RDONLY) >= 0 || open("/tmp/made", O_CREAT | O_WRONLY, 0600) >= 0)
 		return "open";
@@ -175,6 +210,8 @@ static const char *break_out(void)
 		return "executable memory";
 	if (fork() >= 0)
 		return "fork";
+	if (pthread_create(&thread, NULL, do_nothing, NULL) == 0)
+		return "thread";
 	execv("/bin/true", arguments);
 	return NULL;
 }
@@ -205,6 +242,25 @@ Test(parsers, have_all_layers)
 	expect_answer();
 	cr_assert_eq(parsers_layers(parsers) | user, all, "%x", parsers_layers(parsers));
 	cr_assert(geteuid() != 0 || (parsers_layers(parsers) & user));
+}
+
+/* However long it lives, and whether or not somebody waits for it. */
+Test(parsers, may_not_compute_for_ever)
+{
+	pid_t first;
+
+	expect_answer();
+	first = parser();
+	cr_assert_eq(cpu_limit(first), CONFINE_CPU_S);
+	used_s = CONFINE_CPU_S / 5;
+	expect_answer();
+	expect_answer();
+	cr_assert_eq(parser(), first);
+	used_s = CONFINE_CPU_S / 3;
+	expect_answer();
+	used_s = 0;
+	expect_answer();
+	cr_assert_neq(parser(), first);
 }
 
 /* Nobody need wait for a parser that somebody has ended or stopped, while idle or at work. */
@@ -453,6 +509,46 @@ Test(parsers, may_not_take_too_long)
 	cr_assert_eq(ask(PARSE_IMAGE, fd, &result), -ETIME);
 	parsers_set_cpu_limit(parsers, PARSERS_CPU_NS);
 	expect_answer();
+}
+
+static void *end_at_work(void *ends)
+{
+	while (__atomic_load_n(&job_clock, __ATOMIC_RELAXED) == 0)
+		usleep(1000);
+	__atomic_store_n((bool *)ends, true, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+Test(parsers, are_not_waited_for_by_who_ends)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	_cleanup_close_ int fd = make_long_file();
+	bool ends = false;
+	const struct parse_request request = {
+		.kind = PARSE_IMAGE, .fd = fd, .other = -1, .ends = &ends
+	};
+	pthread_t thread;
+
+	job_clock = 0;
+	cr_assert_eq(pthread_create(&thread, NULL, end_at_work, &ends), 0);
+	cr_assert_eq(parsers_ask(parsers, &request, &job_clock, &result), -ECANCELED);
+	pthread_join(thread, NULL);
+	expect_answer();
+}
+
+Test(parsers, are_not_begun_by_who_ends)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	_cleanup_close_ int self = open_self();
+	const bool ends = true;
+	const struct parse_request request = {
+		.kind = PARSE_FACTS, .fd = self, .other = -1, .ends = &ends
+	};
+	pid_t found[16];
+	size_t n = children(spawner(), found);
+
+	cr_assert_eq(parsers_ask(parsers, &request, &job_clock, &result), -ECANCELED);
+	cr_assert_eq(children(spawner(), found), n);
 }
 
 /* Of this thread. */

@@ -50,7 +50,7 @@ Test(table_digest, depends_on_all_numbers)
 	struct elf_file other = file;
 	uint64_t *const numbers[] = {
 		&other.cfi.address, &other.code.start,   &other.code.end,
-		&other.code.entry,  &other.code.go.text, &other.code.beside.address,
+		&other.code.entry,  &other.code.go.text, &other.code.fallback.address,
 	};
 
 	cr_assert(is_as_it_was(&other));

@@ -24,6 +24,7 @@
 #include "sandbox/message.h"
 #include "sandbox/parse.h"
 #include "sandbox/tests/helper_test.h"
+#include "sandbox/tests/sealed.h"
 #include "sandbox/verifier.h"
 
 #define MAX_MAPPINGS 64
@@ -62,6 +63,18 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
 	if (clock == CLOCK_MONOTONIC)
 		ret->tv_sec += later_s;
 	return err;
+}
+
+int __real_verifier_take(const struct verifier_reply *r, int file, size_t max_frames,
+			 struct second_frame *frames, struct second_result *ret);
+int __wrap_verifier_take(const struct verifier_reply *r, int file, size_t max_frames,
+			 struct second_frame *frames, struct second_result *ret);
+
+int __wrap_verifier_take(const struct verifier_reply *r, int file, size_t max_frames,
+			 struct second_frame *frames, struct second_result *ret)
+{
+	cr_assert(is_sealed(file), "a verifier could change what is read of it");
+	return __real_verifier_take(r, file, max_frames, frames, ret);
 }
 
 bool __real_second_walk_has_rule(struct second_walk *w, uint64_t pc);
@@ -441,22 +454,23 @@ Test(verifier, is_believed_if_it_may_be_right)
 	struct second_result result;
 
 	cr_assert_eq(pwrite(fd, good, sizeof(good), 0), sizeof(good));
-	cr_assert_eq(verifier_take(&honest, fd, 2, taken, &result), 0);
+	cr_assert_eq(__real_verifier_take(&honest, fd, 2, taken, &result), 0);
 	cr_assert_arr_eq(taken, good, sizeof(good));
 	cr_assert(result.n_frames == 2 && !result.is_beyond_copy);
 	cr_assert_str_eq(result.end, "the root");
-	cr_assert_eq(verifier_take(&honest, fd, 1, taken, &result), -EPROTO);
+	cr_assert_eq(__real_verifier_take(&honest, fd, 1, taken, &result), -EPROTO);
 	wrong[0].err = -EAGAIN;
 	wrong[1].err = 1;
 	wrong[2].is_beyond_copy = 2;
 	wrong[3].end[0] = '\033';
 	memset(wrong[4].end, 'x', sizeof(wrong[4].end));
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
-		cr_assert_eq(verifier_take(&wrong[i], fd, 2, taken, &result), -EPROTO, "%zu", i);
+		cr_assert_eq(__real_verifier_take(&wrong[i], fd, 2, taken, &result), -EPROTO, "%zu",
+			     i);
 	wrong[0].err = -ENOENT;
-	cr_assert_eq(verifier_take(&wrong[0], fd, 2, taken, &result), -ENOENT);
+	cr_assert_eq(__real_verifier_take(&wrong[0], fd, 2, taken, &result), -ENOENT);
 	cr_assert_eq(pwrite(fd, bad, sizeof(bad), 0), sizeof(bad));
-	cr_assert_eq(verifier_take(&honest, fd, 2, taken, &result), -EPROTO);
+	cr_assert_eq(__real_verifier_take(&honest, fd, 2, taken, &result), -EPROTO);
 	cr_assert_eq(ftruncate(fd, sizeof(good) - 1), 0);
-	cr_assert_eq(verifier_take(&honest, fd, 2, taken, &result), -EPROTO);
+	cr_assert_eq(__real_verifier_take(&honest, fd, 2, taken, &result), -EPROTO);
 }

@@ -22,6 +22,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "cache/disk_cache.h"
+#include "symbols/debug_library.h"
 #include "symbols/debug_server.h"
 #include "symbols/module.h"
 #include "symbols/names.h"
@@ -134,6 +135,8 @@ int main(int argc, char **argv)
 	if (read_options(argc, argv, &request) < 0 || read_addresses(&addresses, &n) < 0)
 		return 2;
 	if (names_new(&request.options, &names) < 0)
+		return 1;
+	if (request.server_ns > 0 && debug_library_bound(request.server_ns) < 0)
 		return 1;
 	if (request.server_ns > 0)
 		debug_server_allow(names_debug_server(names), request.server_ns, NULL);

@@ -87,6 +87,63 @@ Test(allocator, is_not_in_what_only_calls_it)
 	cr_assert_eq(a.n, 0);
 }
 
+/* The returns that objdump has in functions of such a name. */
+static void expect_exits(const struct allocator *a, const char *names, const char *path)
+{
+	char command[1024];
+	uint64_t address;
+	size_t n = 0;
+	FILE *output;
+
+	snprintf(
+		command, sizeof(command),
+		"objdump -d --no-show-raw-insn %s | awk '/^[0-9a-f]+ </ { is = $2 ~ /%s/ } is && /\tret/ { print \"0x\" $1 }'",
+		path, names);
+	output = popen(command, "re");
+	cr_assert(output);
+	for (; fscanf(output, "%" SCNx64 ":", &address) == 1; n++) {
+		bool is_found = false;
+
+		for (size_t i = 0; i < a->n; i++)
+			is_found |=
+				a->places[i].offset == address && a->places[i].how == DP_ALLOC_EXIT;
+		cr_assert(is_found, "%#" PRIx64, address);
+	}
+	pclose(output);
+	for (size_t i = 0; i < a->n; i++)
+		n -= a->places[i].how == DP_ALLOC_EXIT;
+	cr_assert_eq(n, 0);
+}
+
+Test(allocator, has_operators_that_return_where_what_they_jump_to_does)
+{
+	const char *path = getenv("ALLOCATES");
+	struct allocator a;
+
+	cr_assert_eq(find(path, &a), 0);
+	expect(&a, "mallocx", DP_ALLOC_MALLOC, path);
+	expect(&a, "_Znwm", DP_ALLOC_NEW, path);
+	expect(&a, "_Znam", DP_ALLOC_NEW, path);
+	expect(&a, "_ZdlPvm", DP_ALLOC_FREE, path);
+	expect_exits(&a, "<_Znwm>|slow", path);
+	for (size_t i = 0; i < a.n; i++)
+		cr_assert_neq(a.places[i].offset, address_of("_ZnwmRi", path),
+			      "in memory that is there");
+}
+
+/* What follows would seem to be within such a call. */
+Test(allocator, has_no_operators_that_are_not_seen_to_return)
+{
+	const char *path = getenv("ALLOCATES_ELSEWHERE");
+	struct allocator a;
+
+	cr_assert_eq(find(path, &a), 0);
+	expect(&a, "mallocx", DP_ALLOC_MALLOC, path);
+	expect(&a, "_ZdlPvm", DP_ALLOC_FREE, path);
+	for (size_t i = 0; i < a.n; i++)
+		cr_assert(a.places[i].how != DP_ALLOC_NEW && a.places[i].how != DP_ALLOC_EXIT);
+}
+
 Test(allocator, of_a_parser_is_not_believed)
 {
 	struct allocator a = { .places = { { .how = DP_ALLOC_MALLOC }, { .how = DP_ALLOC_FREE } },

@@ -78,7 +78,7 @@ static void expect_runtime(const char *path)
 	struct cxx_runtime r;
 
 	cr_assert_eq(find(path, &r), 0);
-	cr_assert(!r.is_hidden);
+	cr_assert(!r.hides);
 	expect_place(&r, CXX_THROW, number_of(NOTE("throw"), path),
 		     number_of(SYMBOL("__cxa_throw"), path));
 	expect_place(&r, CXX_RETHROW, number_of(NOTE("rethrow"), path),
@@ -109,7 +109,7 @@ Test(cxx_runtime, is_not_in_a_program_that_uses_the_library)
 	struct cxx_runtime r;
 
 	cr_assert_eq(find(getenv("CXX_DYNAMIC"), &r), -ENOENT);
-	cr_assert(!r.is_hidden);
+	cr_assert(!r.hides);
 	cr_assert_eq(find("/proc/self/exe", &r), -ENOENT);
 }
 
@@ -146,7 +146,7 @@ Test(cxx_runtime, is_not_what_only_defines_the_function)
 	char path[64];
 
 	make("objcopy -R .note.stapsdt --strip-symbol=__cxa_begin_catch", path);
-	cr_assert(find(path, &r) == 0 && r.is_hidden);
+	cr_assert(find(path, &r) == 0 && r.hides);
 	cr_assert_eq(r.throws[CXX_THROW].address, 0);
 	unlink(path);
 }
@@ -158,7 +158,7 @@ Test(cxx_runtime, is_hidden_without_symbols_and_notes)
 
 	make("objcopy --strip-all -R .note.stapsdt", path);
 	cr_assert_eq(find(path, &r), 0);
-	cr_assert(r.is_hidden == 1 && r.throws[CXX_THROW].address == 0);
+	cr_assert(r.hides == 1 && r.throws[CXX_THROW].address == 0);
 	cr_assert_eq(r.what[DP_WHAT_RUNTIME_ERROR], 0);
 	unlink(path);
 }

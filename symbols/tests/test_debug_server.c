@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "symbols/debug_library.h"
 #include "symbols/names.h"
 #include "symbols/tests/debuginfod.h"
 #include "symbols/tests/some_names.h"
@@ -54,6 +55,40 @@ Test(debug_server, asks_nobody_without_being_allowed)
 	cr_assert(!fetch(known) && !debug_server_is_allowed(server));
 	cr_assert_eq(debuginfod_n_asked, 0);
 	cr_assert_eq(debug_server_totals(server).n_asked, 0);
+}
+
+static const char *max_time(uint64_t time_ns)
+{
+	cr_assert_eq(debug_library_bound(time_ns), 0);
+	return getenv("DEBUGINFOD_MAXTIME");
+}
+
+/* 0 would be no limit, and who has set another one may wait for it. */
+Test(debug_server, bounds_requests_in_whole_seconds)
+{
+	unsetenv("DEBUGINFOD_MAXTIME");
+	cr_assert_str_eq(max_time(1), "1");
+	cr_assert_str_eq(max_time(MINUTE_NS), "1");
+	unsetenv("DEBUGINFOD_MAXTIME");
+	cr_assert_str_eq(max_time(MINUTE_NS), "61");
+}
+
+/* What others set is theirs, and without servers nothing has to be bounded. */
+Test(debug_server, leaves_the_environment_of_others)
+{
+	unsetenv("DEBUGINFOD_MAXTIME");
+	cr_assert_str_eq(max_time(1), "1");
+	debug_library_unbind();
+	cr_assert_null(getenv("DEBUGINFOD_MAXTIME"));
+	setenv("DEBUGINFOD_MAXTIME", "7", true);
+	cr_assert_str_eq(max_time(1), "7");
+	debug_library_unbind();
+	cr_assert_str_eq(max_time(1), "7");
+	unsetenv("DEBUGINFOD_MAXTIME");
+	setenv("DEBUGINFOD_URLS", "", true);
+	cr_assert_null(max_time(1));
+	unsetenv("DEBUGINFOD_URLS");
+	cr_assert_null(max_time(1));
 }
 
 /* Each build id counts once and is not requested again if no server has it. */

@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 
 #include "limits/limits.h"
+#include "symbols/failures.h"
 #include "symbols/jit.h"
 #include "symbols/jit_dump.h"
 #include "symbols/jit_index.h"
@@ -391,6 +392,29 @@ Test(jit, tells_of_a_file_that_is_too_large)
 			tmp) > 0);
 	fflush(stderr);
 	cr_expect_stderr_eq_str(said);
+	cr_assert(rmdir(tmp) == 0 && rmdir(directory) == 0);
+}
+
+/* A line that never ends: its name would be cut. */
+Test(jit, tells_what_limits_leave_out)
+{
+	char directory[] = "/tmp/jit.XXXXXX";
+	const char *first[PARSERS_SHOWN_FAILURES];
+	_cleanup_free_ char *tmp = NULL, *said = NULL;
+
+	cr_assert(mkdtemp(directory));
+	cr_assert(asprintf(&tmp, "%s/tmp", directory) > 0 && mkdir(tmp, 0700) == 0);
+	find_in_map(directory, 7, 14 + JIT_MAP_LINE_MAX, "first");
+	cr_assert_eq(failures_look(names_failures(some_names()), first), 0);
+	find_in_map(directory, 8, 14 + JIT_MAP_LINE_MAX + 1, "first");
+	cr_assert_eq(failures_look(names_failures(some_names()), first), 1);
+	cr_assert(
+		asprintf(
+			&said,
+			"%s/perf-8.map: its names are incomplete: beyond 16 KiB (a line of a perf map), "
+			"the name is cut (JIT_MAP_LINE_MAX)",
+			tmp) > 0);
+	cr_assert_str_eq(first[0], said);
 	cr_assert(rmdir(tmp) == 0 && rmdir(directory) == 0);
 }
 

@@ -132,6 +132,48 @@ Test(module, keeps_only_so_many_open)
 	names_free(names);
 }
 
+static void look_up_one_more(struct module *module, uint64_t number)
+{
+	const struct source_location *locations;
+
+	cr_assert_eq(module_find_locations(module, landmark_address() + number, true, &locations),
+		     1);
+	cr_assert_str_eq(locations[0].function, "landmark");
+}
+
+/* First those of the binary that was looked up in the longest ago; they are found again. */
+Test(module, frees_locations_that_take_too_much)
+{
+	struct names *names = names_with((struct names_options){ 0 });
+	struct module *old = this_program(names), *last = this_program(names);
+	const struct names_kept one = (look_up_one_more(old, 0), names_kept(names));
+	struct names_kept both, kept;
+
+	cr_assert(one.symbols > 0 && one.strings > strlen("landmark"));
+	look_up_one_more(last, 0);
+	both = names_kept(names);
+	cr_assert(both.symbols == 2 * one.symbols && both.strings == 2 * one.strings);
+	names_set_limits(names, both.symbols, both.strings);
+	look_up_one_more(last, 1); /* is there before it counts */
+	kept = names_kept(names);
+	cr_assert(kept.symbols == 3 * one.symbols && kept.strings == both.strings);
+	cr_assert_eq(kept.n_forgotten, 0);
+	look_up_one_more(last, 1);
+	kept = names_kept(names);
+	cr_assert(kept.symbols == both.symbols && kept.strings == one.strings);
+	cr_assert(kept.n_forgotten == 1 && old->locations.n_entries == 0);
+	names_set_limits(names, 0, one.strings - 1);
+	look_up_one_more(old, 0);
+	kept = names_kept(names);
+	cr_assert(kept.n_forgotten == 2 && last->locations.n_entries == 0);
+	cr_assert(kept.symbols == one.symbols && kept.strings == one.strings);
+	module_free(old);
+	module_free(last);
+	kept = names_kept(names);
+	cr_assert(kept.symbols == 0 && kept.strings == 0);
+	names_free(names);
+}
+
 Test(module, leaves_out_what_is_not_wanted)
 {
 	struct names *names =

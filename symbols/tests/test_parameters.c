@@ -103,6 +103,37 @@ Test(parameters, are_strings_of_libstdcxx)
 	}
 }
 
+/* What the object has tells where its text is. */
+static void expect_libcxx(uint8_t reg, int64_t offset)
+{
+	cr_assert_str_eq(found.why, "");
+	cr_assert(found.type == VALUE_LIBCXX_STRING && found.how.is_text == DP_TEXT_LIBCXX);
+	cr_assert(found.how.base == DP_BASE_REGISTER && found.how.reg == reg, "%u", found.how.reg);
+	cr_assert(found.how.n_derefs == 0 && found.how.add == offset && found.length.size == 0);
+}
+
+Test(parameters, are_strings_of_libcxx)
+{
+	const char *library = getenv("STRINGS_LIBCXX");
+
+	if (!library)
+		cr_skip_test("there is no libc++");
+	find_in(library, "by_reference", "text", VALUE_N_TYPES, "");
+	expect_libcxx(DP_RDI, 0);
+	find_in(library, "by_reference", "wide->name", VALUE_STD_STRING, "");
+	expect_libcxx(DP_RCX, 8);
+	find_in(library, "by_value", "text", VALUE_N_TYPES, "");
+	expect_libcxx(DP_RDI, 0);
+	find_in(library, "by_reference", "view", VALUE_N_TYPES, "");
+	cr_assert_eq(found.type, VALUE_STD_STRING_VIEW);
+	EXPECT_WORD(found.how, DP_RSI);
+	EXPECT_WORD(found.length, DP_RDX);
+	find_in(library, "by_reference", "text", VALUE_RUST_STR, "");
+	cr_assert_str_eq(found.why, "of a string of libc++, std::string alone can be read");
+	find_in(library, "by_reference", "wide->wide", VALUE_N_TYPES, "");
+	cr_assert(strstr(found.why, "it is a struct"), "%s", found.why);
+}
+
 Test(parameters, are_views_in_two_registers)
 {
 	IN_EACH(library)

@@ -429,6 +429,30 @@ Test(kallsyms, prefers_what_is_public)
 	kallsyms_free(k);
 }
 
+/* Also behind and among those that are in order. */
+Test(kallsyms, finds_functions_in_any_order)
+{
+	static const char *const names[] = { "first", "second", "third", "fourth" };
+	struct kallsyms *k;
+	uint64_t offset;
+
+	cr_assert(kallsyms_from("ffffffff81000000 T first\n"
+				"ffffffff81000100 T second\n"
+				"ffffffff81000300 T fourth\n"
+				"ffffffffc0002000 t bpf_prog_2\t[bpf]\n"
+				"ffffffffc0001000 t bpf_prog_1\t[bpf]\n"
+				"ffffffff81000200 t __third\n"
+				"ffffffff81000200 T third\n"
+				"ffffffff81000100 t private\n",
+				&k) == 0);
+	for (uint64_t i = 0; i < ARRAY_SIZE(names); i++)
+		cr_assert_str_eq(kallsyms_find(k, 0xffffffff81000010 + i * 0x100, &offset),
+				 names[i]);
+	cr_assert_str_eq(kallsyms_find(k, 0xffffffffc0001010, &offset), "bpf_prog_1");
+	cr_assert_str_eq(kallsyms_find(k, 0xffffffffc0002010, &offset), "bpf_prog_2");
+	kallsyms_free(k);
+}
+
 Test(kallsyms, takes_functions_that_come_later)
 {
 	struct kallsyms *k;

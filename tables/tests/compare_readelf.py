@@ -39,6 +39,11 @@ SECTION = re.compile(
 TERMINATOR = 4  # bytes of an .eh_frame without records
 
 
+class Rules(dict):
+    """Of a row. Those with the same text are one object, as a file has few different ones, and are compared once."""
+    __hash__, __eq__ = object.__hash__, object.__eq__
+
+
 @functools.lru_cache(maxsize=1)
 def sections_of(path):
     """{name: (type, size, flags)}"""
@@ -66,18 +71,25 @@ def why_nothing(path):
     return ".eh_frame has no record" if size <= TERMINATOR else None
 
 
+@functools.lru_cache(maxsize=None)
+def image_rules(text):
+    """{"cfa": text, "ra": text, ...}"""
+    cfa, *rules = text.split()
+    row = Rules(rule.split("=", 1) for rule in rules)
+    row["cfa"] = cfa
+    row["rbp"] = row.pop("fp")
+    row["rsp"] = row.pop("sp", "v+0")  # the CFA
+    return row
+
+
 def image_rows(dwarfprof, path):
-    """[(start, end, {"cfa": text, "ra": text, ...})] in ascending order."""
+    """[(start, end, rules)] in ascending order."""
     out = subprocess.run([dwarfprof, "tables", "--rows", "--regs", path],
                          capture_output=True, text=True, check=True).stdout
     rows = []
     for line in out.splitlines():
-        start, end, cfa, *rules = line.split()
-        row = dict(rule.split("=", 1) for rule in rules)
-        row["cfa"] = cfa
-        row["rbp"] = row.pop("fp")
-        row["rsp"] = row.pop("sp", "v+0")  # the CFA
-        rows.append((int(start, 16), int(end, 16), row))
+        start, end, rules = line.split(None, 2)
+        rows.append((int(start, 16), int(end, 16), image_rules(rules)))
     return rows
 
 
@@ -88,27 +100,41 @@ def section_of(dwarfprof, path):
     return ".debug_frame" if "debug" in json.loads(out)[0]["source"] else ".eh_frame"
 
 
+def words_of(text):
+    """"r5 (rdi)", a register by number and name, is one."""
+    return re.sub(r"\br\d+ \((\w+)\)", r"\1", text).split()
+
+
+@functools.lru_cache(maxsize=None)
+def readelf_rules(columns, text):
+    """{"CFA": text, ...}"""
+    return Rules(zip(words_of(columns), words_of(text)))
+
+
+def is_record(line):
+    return bool("FDE" in line and FDE.match(line) or "CIE" in line and CIE.match(line))
+
+
 def readelf_records(path, section):
-    """(line, [(start, {"CFA": text, ...})]) of every CIE and FDE of a section, in its order."""
+    """(line, [(start, rules)]) of every CIE and FDE of a section, in its order."""
     process = subprocess.Popen(
         ["readelf", "--wide", "--debug-dump=frames-interp", path],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    in_section, record, columns, rows = False, None, [], []
+    in_section, record, columns, rows = False, None, "", []
     for line in process.stdout:
         if line.startswith("Contents of the"):
             in_section = section in line
         if not in_section:
             continue
-        # "r5 (rdi)": a register by number and name
-        fields = re.sub(r"\br\d+ \((\w+)\)", r"\1", line).split()
-        if FDE.match(line) or CIE.match(line) or not fields:
+        first, _, rest = line.strip().partition(" ")
+        if not first or is_record(line):
             if record:
                 yield record, rows
-            record, rows = line if fields else None, []
-        elif fields[0] == "LOC":
-            columns = fields[1:]
+            record, rows = line if first else None, []
+        elif first == "LOC":
+            columns = rest
         elif record:
-            rows.append((int(fields[0], 16), dict(zip(columns, fields[1:]))))
+            rows.append((int(first, 16), readelf_rules(columns, rest)))
     if record:
         yield record, rows
     process.wait()
@@ -313,6 +339,7 @@ class Comparison:
         return ", ".join([*words, f"{len(self.differences)} different"])
 
 
+@functools.lru_cache(maxsize=None)
 def compare_row(row, theirs):
     """Are two rows the same?"""
     cfa = decimal_to_hex(theirs["CFA"])
@@ -343,7 +370,7 @@ def compare(dwarfprof, path):
         result.compared += 1
         known.append((start, end))
         i = bisect.bisect_right(starts, start) - 1
-        if is_own_rule(functions, go_starts, start, ours[max(i, 0):bisect.bisect_left(starts, end)]):
+        if functions and is_own_rule(functions, go_starts, start, ours[max(i, 0):bisect.bisect_left(starts, end)]):
             result.go += 1
         elif i < 0 or not ours[i][0] <= start < end <= ours[i][1]:
             result.differences.append((start, theirs, None))

@@ -8,7 +8,7 @@
 /* The first byte of an input of the targets for images. */
 enum {
 	FEED_DEBUG_FRAME = 1,
-	FEED_WIDE = 2, /* the extent as given, however long */
+	FEED_WIDE = 2, /* the extent of the code as given, however long */
 };
 
 /* An image of 4 GiB takes long, so most inputs get a short one. */
@@ -17,17 +17,17 @@ enum {
 /* Bytes of code at an entry without an FDE that count as the root. */
 #define ENTRY_SIZE 64
 
-static inline struct image_extent feed_extent(struct feed *f, uint8_t flags)
+static inline struct image_input feed_extent(struct feed *f, uint8_t flags)
 {
-	struct image_extent extent = { 0 };
+	struct image_input input = { 0 };
 
-	extent.start = feed_u64(f);
-	extent.end = feed_u64(f);
-	extent.entry = feed_u64(f);
-	if (!(flags & FEED_WIDE) && extent.end - extent.start > FEED_SHORT &&
-	    extent.start < UINT64_MAX - FEED_SHORT)
-		extent.end = extent.start + FEED_SHORT;
-	return extent;
+	input.start = feed_u64(f);
+	input.end = feed_u64(f);
+	input.entry = feed_u64(f);
+	if (!(flags & FEED_WIDE) && input.end - input.start > FEED_SHORT &&
+	    input.start < UINT64_MAX - FEED_SHORT)
+		input.end = input.start + FEED_SHORT;
+	return input;
 }
 
 #endif

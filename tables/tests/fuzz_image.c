@@ -11,7 +11,7 @@
 
 /* Totals over all rows. */
 struct sum {
-	const struct image_extent *extent;
+	const struct image_input *input;
 	uint64_t done, covered, refused, gaps;
 };
 
@@ -48,7 +48,7 @@ static int check_row(const struct image_row *row, void *arg)
 	const struct dp_rule *rule = &row->rule;
 
 	EXPECT(row->start < row->end && row->start >= sum->done);
-	EXPECT(row->start >= sum->extent->start && row->end <= sum->extent->end);
+	EXPECT(row->start >= sum->input->start && row->end <= sum->input->end);
 	sum->done = row->end;
 	EXPECT(rule->cfa < DP_N_CFA && rule->cfa_reg < DP_N_REGISTERS);
 	EXPECT(where_is_known(&rule->ra) && where_is_known(&rule->fp));
@@ -65,9 +65,9 @@ static int check_row(const struct image_row *row, void *arg)
 	return 0;
 }
 
-static void check_image(const struct image *image, const struct image_extent *extent)
+static void check_image(const struct image *image, const struct image_input *input)
 {
-	struct sum sum = { .extent = extent };
+	struct sum sum = { .input = input };
 	uint64_t refused = 0;
 
 	EXPECT(image_for_each_row(image, check_row, &sum) == 0);
@@ -76,7 +76,7 @@ static void check_image(const struct image *image, const struct image_extent *ex
 	EXPECT(sum.refused == refused);
 	/* The rule for an entry without an FDE is not in the statistics. */
 	EXPECT(sum.covered >= image->stats.covered);
-	EXPECT(sum.covered - image->stats.covered <= (extent->entry ? ENTRY_SIZE : 0));
+	EXPECT(sum.covered - image->stats.covered <= (input->entry ? ENTRY_SIZE : 0));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -84,17 +84,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct feed feed = { data, data + size };
 	uint8_t flags = feed_u8(&feed);
 	uint64_t address = feed_u64(&feed);
-	struct image_extent extent;
+	struct image_input input;
 	struct cfi_section section;
 	struct image image;
 	int err;
 
-	extent = feed_extent(&feed, flags);
+	input = feed_extent(&feed, flags);
 	section = feed_section(&feed, address, flags & FEED_DEBUG_FRAME);
-	err = image_build(&section, &extent, &image);
+	err = image_build(&section, &input, &image);
 	EXPECT(err == 0 || err == -EFBIG || err == -ENODATA);
 	if (err == 0) {
-		check_image(&image, &extent);
+		check_image(&image, &input);
 		image_done(&image);
 	}
 	return 0;

@@ -122,7 +122,7 @@ static void check(struct feed *feed, struct image *image)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct feed feed = { data, data + size }, changes = feed;
-	struct image_extent extent;
+	struct image_input input;
 	struct cfi_section section;
 	struct image image;
 	uint64_t address;
@@ -131,9 +131,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	skip_damage(&feed);
 	flags = feed_u8(&feed);
 	address = feed_u64(&feed);
-	extent = feed_extent(&feed, flags);
+	input = feed_extent(&feed, flags);
 	section = feed_section(&feed, address, flags & FEED_DEBUG_FRAME);
-	if (image_build(&section, &extent, &image) == 0) {
+	if (image_build(&section, &input, &image) == 0) {
 		check(&changes, &image);
 		image_done(&image);
 	}

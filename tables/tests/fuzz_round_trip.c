@@ -103,7 +103,7 @@ static void answer_take_programs(struct answer *answer, const uint64_t *cells)
 /* The answers of every FDE of a section, those of FDE i from first[i] on. */
 struct oracle {
 	struct cfi_index index;
-	struct image_extent extent;
+	struct image_input input;
 	size_t *first;
 	struct answer *answers;
 	size_t n_answers, answers_size;
@@ -150,9 +150,9 @@ static void oracle_add_fde(struct oracle *o, const struct cfi_section *section,
 }
 
 static void oracle_init(struct oracle *o, const struct cfi_section *section,
-			const struct image_extent *extent)
+			const struct image_input *input)
 {
-	*o = (struct oracle){ .extent = *extent };
+	*o = (struct oracle){ .input = *input };
 	EXPECT(cfi_index_init(&o->index, section) == 0);
 	o->first = calloc(o->index.n_fdes + 1, sizeof(*o->first));
 	EXPECT(o->first);
@@ -163,9 +163,9 @@ static void oracle_init(struct oracle *o, const struct cfi_section *section,
 	o->first[o->index.n_fdes] = o->n_answers;
 }
 
-static bool is_inside(const struct cfi_fde *fde, const struct image_extent *extent)
+static bool is_inside(const struct cfi_fde *fde, const struct image_input *input)
 {
-	return fde->start >= extent->start && fde->end <= extent->end;
+	return fde->start >= input->start && fde->end <= input->end;
 }
 
 /* The FDE that applies at pc, or NULL: the one that starts last, if pc is in it. */
@@ -182,7 +182,7 @@ static const struct cfi_fde *oracle_fde(const struct oracle *o, uint64_t pc)
 			hi = mid;
 	}
 	if (lo == 0 || pc >= o->index.fdes[lo - 1].end ||
-	    !is_inside(&o->index.fdes[lo - 1], &o->extent))
+	    !is_inside(&o->index.fdes[lo - 1], &o->input))
 		return NULL;
 	return &o->index.fdes[lo - 1];
 }
@@ -190,10 +190,10 @@ static const struct cfi_fde *oracle_fde(const struct oracle *o, uint64_t pc)
 /* Without an FDE, up to ENTRY_SIZE bytes from the entry on are the root. */
 static bool oracle_is_root(const struct oracle *o, uint64_t pc)
 {
-	uint64_t entry = o->extent.entry;
+	uint64_t entry = o->input.entry;
 
-	if (entry == 0 || entry < o->extent.start || entry >= o->extent.end || pc < entry ||
-	    pc - entry >= ENTRY_SIZE || pc >= o->extent.end)
+	if (entry == 0 || entry < o->input.start || entry >= o->input.end || pc < entry ||
+	    pc - entry >= ENTRY_SIZE || pc >= o->input.end)
 		return false;
 	for (uint64_t at = entry; at <= pc; at++)
 		if (oracle_fde(o, at))
@@ -313,10 +313,10 @@ static void probe_all(const struct oracle *o, const struct image *image)
 		probe(o, first + i);
 		probe(o, last - 1 - i);
 	}
-	probe_around(o, o->extent.start);
-	probe_around(o, o->extent.end);
+	probe_around(o, o->input.start);
+	probe_around(o, o->input.end);
 	for (uint64_t i = 0; i < ENTRY_SIZE + 2; i++)
-		probe(o, o->extent.entry - 1 + i);
+		probe(o, o->input.entry - 1 + i);
 	EXPECT(image_for_each_row(image, probe_row, (void *)o) == 0);
 }
 
@@ -327,19 +327,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct feed feed = { data, data + size };
 	uint8_t flags = feed_u8(&feed);
 	uint64_t address = feed_u64(&feed);
-	struct image_extent extent;
+	struct image_input input;
 	struct cfi_section section;
 	int err;
 
-	extent = feed_extent(&feed, flags);
+	input = feed_extent(&feed, flags);
 	section = feed_section(&feed, address, flags & FEED_DEBUG_FRAME);
-	err = image_build(&section, &extent, &image);
+	err = image_build(&section, &input, &image);
 	if (err == -EFBIG || err == -ENODATA)
 		return 0;
 	EXPECT(err == 0);
 	/* No input is long enough for too many rules. */
 	EXPECT(image.stats.refused[RULE_TOO_MANY].rows == 0);
-	oracle_init(&o, &section, &extent);
+	oracle_init(&o, &section, &input);
 	pool_init(&image);
 	probe_all(&o, &image);
 	return 0;

@@ -73,9 +73,21 @@ Test(function_exits, are_no_jumps_that_may_stay)
 	expect_none("ff e0");                /* jmp *%rax */
 	expect_none("3e ff e0");             /* notrack: to a case of a switch */
 	expect_none("ff 24 c5 00 10 00 00"); /* through a table */
-	expect_none("74 7f 90");             /* je */
-	expect_none("0f 85 00 10 00 00 90"); /* jne */
 	expect_none("e8 00 10 00 00");       /* call */
+}
+
+Test(function_exits, may_be_conditional)
+{
+	_cleanup_free_ struct function_exit *found = NULL;
+	uint8_t bytes[1024];
+	size_t n, size = assemble("74 7f 90 0f 85 00 10 00 00 74 f5 c3", bytes, sizeof(bytes));
+
+	cr_assert_eq(function_exits_find(bytes, START, size, &found, &n), 0);
+	cr_assert_eq(n, 3);
+	cr_assert(found[0].may_stay && found[0].to == START + 0x81);       /* je */
+	cr_assert(found[1].may_stay && found[1].to == START + 9 + 0x1000); /* jne */
+	cr_assert(!found[0].returns && !found[1].returns);
+	cr_assert(found[2].returns && !found[2].may_stay && found[2].at == START + 11);
 }
 
 /* More than are decoded together. */

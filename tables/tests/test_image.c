@@ -12,7 +12,7 @@
 #include "tables/image.h"
 #include "tables/rule_set.h"
 
-static const struct image_extent everywhere = { 0, UINT64_MAX, 0 };
+static const struct image_input everywhere = { 0, UINT64_MAX, 0 };
 
 /* Each test runs in a process of its own, and finds it empty. */
 static struct assembler a;
@@ -247,11 +247,11 @@ Test(image, ends_stacks_at_the_entry)
 	section = assembled(&a);
 	for (size_t i = 0; i < ARRAY_SIZE(entries); i++) {
 		uint64_t entry = entries[i];
-		struct image_extent extent = { 0x1000, 0x4000, entry };
+		struct image_input input = { 0x1000, 0x4000, entry };
 		bool is_root = entry != 0x2008;
 		struct image image;
 
-		cr_assert(image_build(&section, &extent, &image) == 0);
+		cr_assert(image_build(&section, &input, &image) == 0);
 		load(&image);
 		cr_assert((look_up(entry).ra.kind == DP_WHERE_UNDEFINED) == is_root);
 		cr_assert((look_up(entry + 7).ra.kind == DP_WHERE_UNDEFINED) == is_root);
@@ -271,7 +271,7 @@ static const struct code_range ranges[] = {
 	{ 0x1000, sizeof(init_bytes), init_bytes },
 	{ 0x2000, sizeof(text_bytes), text_bytes },
 };
-static const struct image_extent known_extent = { 0x1000, 0x3000, 0, ranges, 2 };
+static const struct image_input known_extent = { 0x1000, 0x3000, 0, ranges, 2 };
 
 Test(image, fills_gaps_with_known_code)
 {
@@ -327,7 +327,7 @@ Test(image, is_made_of_known_code_alone)
 
 Test(image, leaves_out_what_is_no_code)
 {
-	static const struct image_extent extent = { 0x1000, 0x2000, 0 };
+	static const struct image_input input = { 0x1000, 0x2000, 0 };
 	size_t cie = put_cie(&a);
 	struct cfi_section section;
 	struct image image;
@@ -335,10 +335,10 @@ Test(image, leaves_out_what_is_no_code)
 	record_end(&a, fde_begin(&a, cie, 0x1800, 0x1000));
 	record_end(&a, fde_begin(&a, cie, 0x800, 0x10));
 	section = assembled(&a);
-	cr_assert(image_build(&section, &extent, &image) == -ENODATA);
+	cr_assert(image_build(&section, &input, &image) == -ENODATA);
 	record_end(&a, fde_begin(&a, cie, 0x1000, 0x1000));
 	section = assembled(&a);
-	cr_assert(image_build(&section, &extent, &image) == 0);
+	cr_assert(image_build(&section, &input, &image) == 0);
 	cr_assert(image.stats.n_fdes == 1);
 	image_done(&image);
 }
@@ -358,14 +358,14 @@ Test(image, refuses_code_that_spans_too_much)
 /* An entry must not be far away from the code: every page up to it takes memory. */
 Test(image, refuses_an_entry_that_is_too_far_away)
 {
-	const struct image_extent extent = { 0, UINT64_MAX, UINT64_C(1) << 40 };
+	const struct image_input input = { 0, UINT64_MAX, UINT64_C(1) << 40 };
 	size_t cie = put_cie(&a);
 	struct cfi_section section;
 	struct image image;
 
 	record_end(&a, fde_begin(&a, cie, 0x1000, 0x10));
 	section = assembled(&a);
-	cr_assert(image_build(&section, &extent, &image) == -EFBIG);
+	cr_assert(image_build(&section, &input, &image) == -EFBIG);
 }
 
 static int count_row(const struct image_row *row, void *arg)

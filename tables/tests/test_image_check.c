@@ -14,7 +14,7 @@
 /* An image larger than this is not read row by row, image_check.h. */
 #define LARGE (128 << 10)
 
-static const struct image_extent everywhere = { 0, UINT64_MAX, 0 };
+static const struct image_input everywhere = { 0, UINT64_MAX, 0 };
 static struct assembler a;
 
 static struct image build(void)
@@ -205,16 +205,16 @@ Test(image_check, takes_labels_with_a_variable)
 
 Test(image_check, takes_a_file_with_two_sources_of_labels)
 {
-	struct image_extent extent = everywhere;
+	struct image_input input = everywhere;
 	struct cfi_section section;
 	struct image image;
 
 	record_end(&a, fde_begin(&a, put_cie(&a), 0x1000, 0x40));
 	section = assembled(&a);
-	extent.labels_form = DP_LABELS_CONTEXT;
-	extent.other_labels = 1U << DP_LABELS_CUSTOM_V1;
-	extent.variable = (struct dp_tls){ .value = 0x4000, .kind = DP_TLS_DESCRIPTOR };
-	cr_assert_eq(image_build(&section, &extent, &image), 0);
+	input.labels_form = DP_LABELS_CONTEXT;
+	input.other_labels = 1U << DP_LABELS_CUSTOM_V1;
+	input.variable = (struct dp_tls){ .value = 0x4000, .kind = DP_TLS_DESCRIPTOR };
+	cr_assert_eq(image_build(&section, &input, &image), 0);
 	cr_assert_eq(head_of(&image)->labels_form, DP_LABELS_CONTEXT);
 	cr_assert_eq(head_of(&image)->other_labels, 1U << DP_LABELS_CUSTOM_V1);
 	cr_assert(image_is_sound(image.cells, image.n_cells));

@@ -89,18 +89,18 @@ static const struct instruction instructions[] = {
 	{ "f3 c3", EFFECT_RETURN }, /* repz ret */
 };
 
-#define MAX_LEAF 128
+#define MAX_CRT 128
 #define NO_TAIL UINT64_MAX
 
 /* A function that is being read, from its first byte on. */
-struct leaf {
+struct crt {
 	const struct code_range *range;
 	uint64_t start;
 	const uint8_t *bytes;
 	size_t size; /* available bytes */
 
 	/* enum state at each instruction: of those read, and of jump targets */
-	uint8_t states[MAX_LEAF];
+	uint8_t states[MAX_CRT];
 	size_t jumped_to; /* the last jump target */
 	bool returns;     /* a `ret` was found */
 	uint64_t tail;    /* target of one of its tail calls, or NO_TAIL */
@@ -129,7 +129,7 @@ static size_t nop_size(const uint8_t *bytes, size_t size)
  * Requires the state at a jump target of the instruction before `end`. An instruction that was read
  * must already have it; the others are read later.
  */
-static bool leaf_reach(struct leaf *f, size_t end, size_t to, enum state state)
+static bool crt_reach(struct crt *f, size_t end, size_t to, enum state state)
 {
 	if (f->states[to] != STATE_NONE)
 		return f->states[to] == state;
@@ -142,7 +142,7 @@ static bool leaf_reach(struct leaf *f, size_t end, size_t to, enum state state)
 }
 
 /* Leaves for another function, as if its caller had called that one. */
-static bool leaf_leave(struct leaf *f, uint64_t to, enum state *state)
+static bool crt_leave(struct crt *f, uint64_t to, enum state *state)
 {
 	bool is_called = *state == STATE_CALLED;
 
@@ -152,7 +152,7 @@ static bool leaf_leave(struct leaf *f, uint64_t to, enum state *state)
 }
 
 /* Jumps by the displacement that ends the instruction before `end`. */
-static bool leaf_jump(struct leaf *f, size_t end, size_t size, bool always, enum state *state)
+static bool crt_jump(struct crt *f, size_t end, size_t size, bool always, enum state *state)
 {
 	int64_t to = (int64_t)end;
 	int32_t far;
@@ -165,15 +165,15 @@ static bool leaf_jump(struct leaf *f, size_t end, size_t size, bool always, enum
 		to += (int8_t)f->bytes[end - 1];
 	}
 	if (always && (to < 0 || to >= (int64_t)f->size))
-		return leaf_leave(f, f->start + (uint64_t)to, state);
-	is_fine = to >= 0 && to < (int64_t)f->size && leaf_reach(f, end, (size_t)to, *state);
+		return crt_leave(f, f->start + (uint64_t)to, state);
+	is_fine = to >= 0 && to < (int64_t)f->size && crt_reach(f, end, (size_t)to, *state);
 	if (always)
 		*state = STATE_NONE;
 	return is_fine;
 }
 
 /* Applies an instruction of `size` bytes before `end`. */
-static bool leaf_do(struct leaf *f, size_t end, size_t size, enum effect effect, enum state *state)
+static bool crt_do(struct crt *f, size_t end, size_t size, enum effect effect, enum state *state)
 {
 	switch (effect) {
 	case EFFECT_NONE:
@@ -189,12 +189,12 @@ static bool leaf_do(struct leaf *f, size_t end, size_t size, enum effect effect,
 		return true;
 	case EFFECT_BRANCH:
 	case EFFECT_JUMP:
-		return leaf_jump(f, end, size, effect == EFFECT_JUMP, state);
+		return crt_jump(f, end, size, effect == EFFECT_JUMP, state);
 	case EFFECT_LEAVE:
-		return leaf_leave(f, NO_TAIL, state);
+		return crt_leave(f, NO_TAIL, state);
 	case EFFECT_RETURN:
 		f->returns = true;
-		return leaf_leave(f, f->tail, state);
+		return crt_leave(f, f->tail, state);
 	}
 	return false;
 }
@@ -212,7 +212,7 @@ static size_t find_instruction(const uint8_t *bytes, size_t size, enum effect *r
 }
 
 /* True if no byte in between is a jump target. */
-static bool is_not_jumped_to(const struct leaf *f, size_t from, size_t to)
+static bool is_not_jumped_to(const struct crt *f, size_t from, size_t to)
 {
 	for (size_t i = from; i < to; i++)
 		if (f->states[i] != STATE_NONE)
@@ -221,7 +221,7 @@ static bool is_not_jumped_to(const struct leaf *f, size_t from, size_t to)
 }
 
 /* Reads the function up to its end. Returns its size; 0: it is not one of these. */
-static size_t leaf_read(struct leaf *f)
+static size_t crt_read(struct crt *f)
 {
 	size_t at = pattern_match(f->bytes, f->size, PATTERN_ENDBR64);
 	enum state state = STATE_CALLED;
@@ -244,14 +244,14 @@ static size_t leaf_read(struct leaf *f)
 		if (state == STATE_NONE && effect != EFFECT_NOP)
 			return 0;
 		at += n;
-		if (!leaf_do(f, at, n, effect, &state))
+		if (!crt_do(f, at, n, effect, &state))
 			return 0;
 	}
 	return state == STATE_NONE && at > f->jumped_to ? at : 0;
 }
 
 /* A quick look: it begins with endbr64, a load, a comparison, a frame, or a jump. */
-static bool may_be_leaf(const uint8_t *bytes, size_t size)
+static bool may_be_crt(const uint8_t *bytes, size_t size)
 {
 	uint32_t first = 0;
 
@@ -275,31 +275,31 @@ static bool may_be_leaf(const uint8_t *bytes, size_t size)
 	return false;
 }
 
-static bool leaf_begin(struct leaf *f, const struct code_range *range, uint64_t at, uint64_t end)
+static bool crt_begin(struct crt *f, const struct code_range *range, uint64_t at, uint64_t end)
 {
 	const uint8_t *bytes = range->bytes + (at - range->address);
-	size_t size = end - at < MAX_LEAF ? end - at : MAX_LEAF;
+	size_t size = end - at < MAX_CRT ? end - at : MAX_CRT;
 
-	if (!may_be_leaf(bytes, size))
+	if (!may_be_crt(bytes, size))
 		return false;
-	*f = (struct leaf){
+	*f = (struct crt){
 		.range = range, .start = at, .bytes = bytes, .size = size, .tail = NO_TAIL
 	};
 	return true;
 }
 
 /* A function that only jumps to one of them counts as one too. */
-static bool leads_to_leaf(const struct leaf *f)
+static bool leads_to_crt(const struct crt *f)
 {
 	uint64_t range_end = f->range->address + f->range->size;
-	struct leaf next;
+	struct crt next;
 
 	return f->tail >= f->range->address && f->tail < range_end &&
-	       leaf_begin(&next, f->range, f->tail, range_end) && leaf_read(&next) > 0 &&
+	       crt_begin(&next, f->range, f->tail, range_end) && crt_read(&next) > 0 &&
 	       next.returns;
 }
 
-static bool leaf_rows(const struct leaf *f, size_t size, struct known_code *ret)
+static bool crt_rows(const struct crt *f, size_t size, struct known_code *ret)
 {
 	enum state last = STATE_NONE;
 
@@ -328,8 +328,8 @@ static bool leaf_rows(const struct leaf *f, size_t size, struct known_code *ret)
 bool crt_function_find(const struct code_range *range, uint64_t at, uint64_t end,
 		       struct known_code *ret)
 {
-	struct leaf f;
-	size_t size = leaf_begin(&f, range, at, end) ? leaf_read(&f) : 0;
+	struct crt f;
+	size_t size = crt_begin(&f, range, at, end) ? crt_read(&f) : 0;
 
-	return size > 0 && (f.returns || leads_to_leaf(&f)) && leaf_rows(&f, size, ret);
+	return size > 0 && (f.returns || leads_to_crt(&f)) && crt_rows(&f, size, ret);
 }

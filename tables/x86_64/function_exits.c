@@ -34,7 +34,8 @@ static bool leaves(const struct exits *x, const struct instruction *in)
 {
 	if (in->kind == INSTRUCTION_RETURN)
 		return true;
-	if (in->kind != INSTRUCTION_JUMP || in->from.kind != OPERAND_ADDRESS)
+	if ((in->kind != INSTRUCTION_JUMP && in->kind != INSTRUCTION_BRANCH) ||
+	    in->from.kind != OPERAND_ADDRESS)
 		return false;
 	return in->from.size > 0 || !is_within(x, (uint64_t)in->from.number);
 }
@@ -52,7 +53,12 @@ static int take(struct exits *x, const struct instruction *in)
 		return 0;
 	if (array_reserve(x->found, x->n, x->room) < 0)
 		return -ENOMEM;
-	x->found[x->n++] = (struct function_exit){ in->start, to };
+	x->found[x->n++] = (struct function_exit){
+		.at = in->start,
+		.to = to,
+		.returns = in->kind == INSTRUCTION_RETURN,
+		.may_stay = in->kind == INSTRUCTION_BRANCH,
+	};
 	return 0;
 }
 

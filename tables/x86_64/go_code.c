@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Functions that switch stacks are short; longer ones are read up to this size. */
-#define MAX_CODE (64 << 10)
+#include "limits/limits.h"
 
 static const uint8_t *code_at(const struct go_code *code, uint64_t start, uint64_t end)
 {
@@ -20,10 +19,6 @@ static const uint8_t *code_at(const struct go_code *code, uint64_t start, uint64
 	return NULL;
 }
 
-/* Limits of the instructions on the paths of one function, and of all functions of a file. */
-#define MAX_STEPS 400000
-#define MAX_FILE_STEPS 3000000
-
 int go_code_read(struct go_code *code, const struct pclntab_function *f,
 		 struct go_code_function *ret)
 {
@@ -31,17 +26,17 @@ int go_code_read(struct go_code *code, const struct pclntab_function *f,
 	const uint8_t *bytes;
 	size_t max_steps;
 
-	if (end - f->start > MAX_CODE)
-		end = f->start + MAX_CODE;
+	if (end - f->start > GO_MAX_CODE)
+		end = f->start + GO_MAX_CODE;
 	bytes = code_at(code, f->start, end);
 	if (!bytes || end == f->start)
 		return -ENOENT;
 	ret->f = *f;
 	ret->end = end;
 	ret->code = code;
-	max_steps = code->n_steps < MAX_FILE_STEPS ? MAX_FILE_STEPS - code->n_steps : 0;
+	max_steps = code->n_steps < GO_MAX_FILE_STEPS ? GO_MAX_FILE_STEPS - code->n_steps : 0;
 	return return_path_init(&ret->path, bytes, f->start, end,
-				max_steps < MAX_STEPS ? max_steps : MAX_STEPS);
+				max_steps < GO_MAX_STEPS ? max_steps : GO_MAX_STEPS);
 }
 
 int go_code_read_points(struct go_code *code, const struct pclntab_function *f,

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "limits/limits.h"
 #include "tables/x86_64/go_labels.h"
 #include "tables/x86_64/go_switch.h"
 
@@ -46,9 +47,6 @@ static const struct {
 	{ "_rt0_amd64_lib", GO_WHOLE },
 	{ "syscall.rawVforkSyscall", GO_WHOLE },
 };
-
-/* The most rules; programs have a few hundred. */
-#define MAX_RULES 65536
 
 /* State while the rules are made. */
 struct maker {
@@ -93,7 +91,7 @@ static int add(struct maker *m, uint64_t start, uint64_t end, int number)
 		last->end = end;
 		return 0;
 	}
-	if (to->n == MAX_RULES)
+	if (to->n == GO_MAX_RULES)
 		return -ENOSPC;
 	if (array_reserve(to->rules, to->n, to->size) < 0)
 		return -ENOMEM;
@@ -103,12 +101,7 @@ static int add(struct maker *m, uint64_t start, uint64_t end, int number)
 
 static int root_number(struct maker *m)
 {
-	static const struct dp_rule root = {
-		.cfa = DP_CFA_REGISTER,
-		.cfa_reg = DP_RSP,
-		.cfa_offset = 8,
-		.ra = { .kind = DP_WHERE_UNDEFINED },
-	};
+	const struct dp_rule root = rule_root();
 
 	return rule_set_add(m->set, &root, NULL, NULL);
 }
@@ -178,9 +171,7 @@ static int thread_number_at(struct maker *m, const struct return_path *path,
 /* From the system call on: for the new thread only if rax is 0; behind the return, always. */
 static int add_clone(struct maker *m, struct go_code_function *f)
 {
-	struct dp_rule rule = { .cfa = DP_CFA_CLONE,
-				.cfa_reg = DP_RAX,
-				.ra = { .kind = DP_WHERE_CFA, .offset = -8 } };
+	struct dp_rule rule = rule_clone(0);
 	const struct instruction *in = f->path.instructions;
 	size_t call = 0, ret;
 	int32_t depth;

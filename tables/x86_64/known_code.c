@@ -20,12 +20,10 @@ struct view {
 #define PUSH_NUMBER "68 ?? ?? ?? ??"
 #define JUMP "e9 ?? ?? ?? ??"
 
-/* Adds a row that starts where the previous one ends; none for a size of 0. */
+/* Adds a row; none for a size of 0. */
 static void add_row(struct known_code *code, uint64_t start, uint64_t size, uint8_t reg,
 		    int32_t offset)
 {
-	if (code->n_rows > 0)
-		start = code->rows[code->n_rows - 1].end;
 	if (size > 0)
 		code->rows[code->n_rows++] = (struct known_row){
 			.start = start,
@@ -33,6 +31,12 @@ static void add_row(struct known_code *code, uint64_t start, uint64_t size, uint
 			.cfa_reg = reg,
 			.cfa_offset = offset,
 		};
+}
+
+/* The same where the previous one ends. */
+static void next_row(struct known_code *code, uint64_t size, uint8_t reg, int32_t offset)
+{
+	add_row(code, code->rows[code->n_rows - 1].end, size, reg, offset);
 }
 
 /* The first and last instructions of a function of .init or .fini. */
@@ -123,16 +127,16 @@ static bool find_function(const struct view *v, struct known_code *code)
 		epilogue = pattern_match(v->bytes + end, v->size - end, s->epilogue);
 		if (s->has_rbp) {
 			add_row(code, v->address, start + 1, DP_RSP, 8);
-			add_row(code, 0, prologue - 1, DP_RSP, 16);
+			next_row(code, prologue - 1, DP_RSP, 16);
 			code->rows[code->n_rows - 1].fp_saved = true;
-			add_row(code, 0, end - start - prologue + epilogue - 1, DP_RBP, 16);
+			next_row(code, end - start - prologue + epilogue - 1, DP_RBP, 16);
 			code->rows[code->n_rows - 1].fp_saved = true;
 		} else {
 			add_row(code, v->address, start + prologue, DP_RSP, 8);
 			/* Behind the epilogue's first instruction only `ret` remains. */
-			add_row(code, 0, end - start - prologue + epilogue - 1, DP_RSP, 16);
+			next_row(code, end - start - prologue + epilogue - 1, DP_RSP, 16);
 		}
-		add_row(code, 0, 1, DP_RSP, 8);
+		next_row(code, 1, DP_RSP, 8);
 		return true;
 	}
 	return false;
@@ -229,14 +233,14 @@ static bool find_plt(const struct view *v, struct known_code *code)
 		return false;
 	if (v->address % 16 == 0 && v->size >= 16 && is_plt0(v->bytes, v->size)) {
 		add_row(code, v->address, 6, DP_RSP, 16);
-		add_row(code, 0, 10, DP_RSP, 24);
+		next_row(code, 10, DP_RSP, 24);
 		return true;
 	}
 	if (v->address % 16 == 0)
 		size = plt_entry_push(v);
 	if (size > 0) {
 		add_row(code, v->address, size, DP_RSP, 8);
-		add_row(code, 0, 16 - size, DP_RSP, 16);
+		next_row(code, 16 - size, DP_RSP, 16);
 		return true;
 	}
 	size = plt_stub_size(v->bytes, v->size);
@@ -286,16 +290,16 @@ static size_t clone_call_size(const uint8_t *bytes, uint64_t size)
 #define ALIGNMENT 4
 
 /* Functions of crtbegin.o start at a multiple of this. */
-#define LEAF_ALIGNMENT 16
+#define CRT_ALIGNMENT 16
 
 /* Possible places of known code, by its first byte. */
-enum start { START_NONE, START_LEAF, START_ALIGNED, START_ANY };
+enum start { START_NONE, START_CRT, START_ALIGNED, START_ANY };
 
 static const uint8_t starts[256] = {
 	[0x48] = START_ANY,     [0x50] = START_ALIGNED, [0x55] = START_ALIGNED,
-	[0x68] = START_ALIGNED, [0x80] = START_LEAF,    [0xb8] = START_LEAF,
-	[0xbe] = START_LEAF,    [0xbf] = START_LEAF,    [0xe9] = START_LEAF,
-	[0xeb] = START_LEAF,    [0xf2] = START_ALIGNED, [0xf3] = START_ALIGNED,
+	[0x68] = START_ALIGNED, [0x80] = START_CRT,     [0xb8] = START_CRT,
+	[0xbe] = START_CRT,     [0xbf] = START_CRT,     [0xe9] = START_CRT,
+	[0xeb] = START_CRT,     [0xf2] = START_ALIGNED, [0xf3] = START_ALIGNED,
 	[0xff] = START_ALIGNED,
 };
 
@@ -318,8 +322,8 @@ static bool can_start(const struct code_range *range, uint64_t at, enum start st
 	switch (start) {
 	case START_NONE:
 		return false;
-	case START_LEAF:
-		return is_aligned(range, at, LEAF_ALIGNMENT);
+	case START_CRT:
+		return is_aligned(range, at, CRT_ALIGNMENT);
 	case START_ALIGNED:
 		return is_aligned(range, at, ALIGNMENT);
 	case START_ANY:
@@ -350,11 +354,11 @@ static bool find_aligned(const struct view *v, uint64_t end, struct known_code *
 {
 	bool is_mov = v->bytes[0] == 0x48 && v->size > 1 && v->bytes[1] != 0x83;
 
-	if (starts[v->bytes[0]] != START_LEAF && !is_mov &&
+	if (starts[v->bytes[0]] != START_CRT && !is_mov &&
 	    is_aligned(v->range, v->address, ALIGNMENT) &&
 	    (find_function(v, ret) || find_plt(v, ret)))
 		return true;
-	return is_aligned(v->range, v->address, LEAF_ALIGNMENT) &&
+	return is_aligned(v->range, v->address, CRT_ALIGNMENT) &&
 	       crt_function_find(v->range, v->address, end, ret);
 }
 

@@ -14,7 +14,7 @@
 void mnemonic_write(const ZydisDecodedInstruction *i, const ZydisDecodedOperand *operands,
 		    char ret[MNEMONIC_SIZE]);
 
-/* How many of its operands are shown, from the first: the others are in its name, or are there for nothing. */
+/* How many of its operands are shown, from the first: the others are implied by its name, or unused. */
 size_t mnemonic_count_operands(const ZydisDecodedInstruction *i,
 			       const ZydisDecodedOperand *operands);
 

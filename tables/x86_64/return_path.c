@@ -6,15 +6,10 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "limits/limits.h"
 
-/* The most instructions of a function. */
-#define MAX_INSTRUCTIONS 16384
-/* The most branches on one path; each stores a state. */
-#define MAX_BRANCHES 64
 /* The most words that a path writes. */
 #define MAX_WRITTEN 48
-/* Loops change registers at each turn; the unchanged ones are known after so many. */
-#define MAX_MEETINGS 8
 
 /* A word of memory that the path has written. */
 struct written {
@@ -51,7 +46,7 @@ struct search {
 int return_path_init(struct return_path *ret, const uint8_t *bytes, uint64_t start, uint64_t end,
 		     size_t max_steps)
 {
-	size_t n = end - start < MAX_INSTRUCTIONS ? end - start : MAX_INSTRUCTIONS;
+	size_t n = end - start < RETURN_MAX_INSTRUCTIONS ? end - start : RETURN_MAX_INSTRUCTIONS;
 
 	*ret = (struct return_path){ .max_steps = max_steps };
 	ret->instructions = calloc(n + 1, sizeof(*ret->instructions));
@@ -398,7 +393,7 @@ static bool was_met(struct search *search, size_t number, const struct return_st
 	if (memcmp(met->regs, s->regs, sizeof(met->regs)) == 0 &&
 	    (met->words == words || (search->given && number == 0)))
 		return true;
-	if (met->n++ < MAX_MEETINGS)
+	if (met->n++ < RETURN_MAX_MEETINGS)
 		return false;
 	if (met->words != words || !has_same_saved(met->regs, s->regs))
 		search->found = RETURN_UNCLEAR;
@@ -433,7 +428,7 @@ static void branch(struct search *search, size_t number, const struct return_sta
 {
 	size_t target = target_of(search->path, &search->path->instructions[number]);
 
-	if (branches == MAX_BRANCHES) {
+	if (branches == RETURN_MAX_BRANCHES) {
 		search->found = RETURN_UNCLEAR;
 		return;
 	}

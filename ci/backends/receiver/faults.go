@@ -60,7 +60,7 @@ func (f *faults) next() string {
 }
 
 // Answers to requests: statuses of HTTP, with a pause in seconds after a slash.
-var answers = []string{"ok", "ok", "ok", "429/1", "503", "502", "400", "413", "500"}
+var answers = []string{"ok", "ok", "ok", "429/1", "503", "502", "504", "401", "400", "413", "500"}
 
 // split is the status of a word, and its pause; 0: to be taken.
 func split(word string) (int, int) {
@@ -70,10 +70,10 @@ func split(word string) (int, int) {
 	return code, pause
 }
 
-func (r *receiver) attempt(word string) {
+func (r *receiver) note(name, word string) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	file, err := os.OpenFile(filepath.Join(r.directory, "attempts"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(filepath.Join(r.directory, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err == nil {
 		fmt.Fprintf(file, "%d %s\n", time.Now().UnixMilli(), word)
 		file.Close()
@@ -83,7 +83,7 @@ func (r *receiver) attempt(word string) {
 func (r *receiver) disturbHTTP(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, from *http.Request) {
 		word := r.requests.next()
-		r.attempt(word)
+		r.note("attempts", word)
 		code, pause := split(word)
 		if code == 0 {
 			handler.ServeHTTP(w, from)
@@ -97,13 +97,13 @@ func (r *receiver) disturbHTTP(handler http.Handler) http.Handler {
 }
 
 var grpcCodes = map[int]codes.Code{
-	400: codes.InvalidArgument, 413: codes.ResourceExhausted, 429: codes.ResourceExhausted,
-	500: codes.Internal, 502: codes.Unavailable, 503: codes.Unavailable,
+	400: codes.InvalidArgument, 401: codes.Unauthenticated, 413: codes.ResourceExhausted, 429: codes.ResourceExhausted,
+	500: codes.Internal, 502: codes.Unavailable, 503: codes.Unavailable, 504: codes.DeadlineExceeded,
 }
 
 func (r *receiver) disturbGRPC(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	word := r.requests.next()
-	r.attempt(word)
+	r.note("attempts", word)
 	code, pause := split(word)
 	if code == 0 {
 		return handler(ctx, request)
@@ -118,6 +118,9 @@ func (r *receiver) disturbGRPC(ctx context.Context, request any, _ *grpc.UnarySe
 // Connections: "cut" closes after some bytes were read, "half" stops writing then, "slow" reads a
 // few bytes at a time.
 var connections = []string{"ok", "ok", "ok", "cut", "half", "slow"}
+
+// Certificates: of a connection.
+var certificates = []string{"ok", "ok", "expired"}
 
 type badListener struct {
 	net.Listener

@@ -4,7 +4,7 @@
 //
 //	receiver FILE            writes what a request in a file says to stdout, as JSON
 //	receiver -serve DIR [-listen ADDRESS] [-http-port PORT] [-tls CERT,KEY [-client-ca CA]]
-//	         [-requests FAULTS] [-connections FAULTS]
+//	         [-requests FAULTS] [-connections FAULTS] [-certificates FAULTS -expired CERT,KEY]
 //
 // The latter listens on two ports, of 127.0.0.1, for gRPC and for HTTP, and says which on stdout, as
 // JSON. Each request becomes a file in DIR, N.json, in the order of arrival, and its headers are in
@@ -46,6 +46,8 @@ type receiver struct {
 	pprofileotlp.UnimplementedGRPCServer
 	directory             string
 	requests, connections *faults
+	certificates          *faults
+	expired               string
 	lock                  sync.Mutex
 	n                     int
 }
@@ -112,16 +114,32 @@ func (r *receiver) listen(address string, port int) (net.Listener, int) {
 	return &badListener{listener, r.connections}, listener.Addr().(*net.TCPAddr).Port
 }
 
-func configure(files, clientCA string) *tls.Config {
-	if files == "" {
-		return nil
-	}
+func load(files string) *tls.Certificate {
 	certificate, key, _ := strings.Cut(files, ",")
 	pair, err := tls.LoadX509KeyPair(certificate, key)
 	if err != nil {
 		log.Fatal(err)
 	}
-	config := &tls.Config{Certificates: []tls.Certificate{pair}}
+	return &pair
+}
+
+func (r *receiver) configure(files, clientCA string) *tls.Config {
+	if files == "" {
+		return nil
+	}
+	pair := load(files)
+	expired := pair
+	if r.expired != "" {
+		expired = load(r.expired)
+	}
+	config := &tls.Config{SessionTicketsDisabled: r.expired != "", GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		word := r.certificates.next()
+		r.note("certificates", word)
+		if word == "expired" {
+			return expired, nil
+		}
+		return pair, nil
+	}}
 	if clientCA != "" {
 		text, err := os.ReadFile(clientCA)
 		if err != nil {
@@ -147,6 +165,8 @@ func serve(r *receiver, address string, port int, config *tls.Config) {
 	mux.Handle("/v1development/profiles", r)
 	registerPyroscope(mux, r)
 	web := &http.Server{Handler: r.disturbHTTP(mux), TLSConfig: config, ErrorLog: log.New(io.Discard, "", 0)}
+	// Or one that was good would stay so.
+	web.SetKeepAlivesEnabled(r.connections.random == nil)
 	go server.Serve(byGRPC)
 	fmt.Printf("{\"grpc\": %d, \"http\": %d}\n", portGRPC, portHTTP)
 	if config != nil {
@@ -163,11 +183,14 @@ func main() {
 	port := flag.Int("http-port", 0, "")
 	badRequests := flag.String("requests", "", "")
 	badConnections := flag.String("connections", "", "")
+	expired := flag.String("expired", "", "")
+	badCertificates := flag.String("certificates", "", "")
 	flag.Parse()
 	if *directory != "" {
 		r := &receiver{directory: *directory, requests: newFaults(*badRequests, *directory, answers),
-			connections: newFaults(*badConnections, *directory, connections)}
-		serve(r, *address, *port, configure(*files, *clientCA))
+			connections:  newFaults(*badConnections, *directory, connections),
+			certificates: newFaults(*badCertificates, *directory, certificates), expired: *expired}
+		serve(r, *address, *port, r.configure(*files, *clientCA))
 	}
 	data, err := os.ReadFile(flag.Arg(0))
 	if err != nil {

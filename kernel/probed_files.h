@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_KERNEL_PROBED_FILES_H
+#define DP_KERNEL_PROBED_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+struct uprobe_places;
+
+/*
+ * The files that probes are set in, as they were when their functions were looked up. Probes stay in them, whatever
+ * has their paths later.
+ */
+struct probed_file {
+	char *path;
+	int fd;
+	struct stat at;
+	bool has_path; /* it was found at that path, which a process elsewhere may have another file at */
+};
+
+struct probed_files {
+	struct probed_file *of;
+	size_t n, size;
+};
+
+enum probed_change {
+	PROBED_SAME,
+	PROBED_WRITTEN,  /* its code may be another one, and the probes' places */
+	PROBED_REPLACED, /* another file has its path, or none */
+};
+
+/* 0 or a negative errno. */
+int probed_files_add(struct probed_files *files, const struct uprobe_places *places);
+void probed_files_done(struct probed_files *files);
+
+enum probed_change probed_file_change(const struct probed_file *file);
+/* Warns of each that has changed. */
+void probed_files_say_changed(const struct probed_files *files);
+
+#endif
