@@ -13,8 +13,8 @@
 
 /*
  * Walks stacks in user space: of samples that met code whose tables were not in the kernel yet, or whose
- * walk would have taken longer there than a sample may, and for --unwind copy. It is the kernel's own walker (bpf/walk.h), run on the registers and the stack
- * in the sample.
+ * walk would have taken longer there than a sample may, and for --unwind copy. It is the kernel's own walker
+ * (bpf/walk.h), run on the registers and the stack in the sample.
  */
 struct unwinder;
 

@@ -304,17 +304,24 @@ Test(program, recovers_what_was_saved_since)
 	cr_assert_eq(w->walk.at.sp, sp + 0x110);
 }
 
-/* While a sample is taken, its CPU does nothing else. */
-Test(program, ends_a_walk_that_takes_too_long)
+/* n frames whose CFA is computed by as many operations as there may be, and comes to sp + 16. */
+static void recurse_at_cost(int n)
 {
 	struct dp_op ops[DP_MAX_OPS] = { { DP_OP_REGISTER, DP_REG_SP, 0, 16 } };
-	const int n = 1500;
 
 	for (int i = 1; i < DP_MAX_OPS; i++)
 		ops[i] = (struct dp_op){ DP_OP_ADD_CONSTANT, 0, 0, 0 };
 	world_program(w, 0, ops, DP_MAX_OPS);
 	expression_cfa(1, 0);
 	recurse(sp, n);
+}
+
+/* While a sample is taken, its CPU does nothing else. */
+Test(program, ends_a_walk_that_takes_too_long)
+{
+	const int n = 1500;
+
+	recurse_at_cost(n);
 	cr_assert_eq(world_walk(w, code(1), sp, 0), DP_WALK_LIMIT);
 	cr_assert_gt(w->walk.at.n_frames, WALK_MAX_COST / DP_MAX_OPS / 2);
 	cr_assert_lt(w->walk.at.cost, WALK_MAX_COST + 2 * DP_MAX_OPS);
@@ -328,14 +335,9 @@ Test(program, ends_a_walk_that_takes_too_long)
 /* What is left of the limit is what the caller says. */
 Test(program, ends_a_walk_that_is_to_be_short)
 {
-	struct dp_op ops[DP_MAX_OPS] = { { DP_OP_REGISTER, DP_REG_SP, 0, 16 } };
 	uint32_t all;
 
-	for (int i = 1; i < DP_MAX_OPS; i++)
-		ops[i] = (struct dp_op){ DP_OP_ADD_CONSTANT, 0, 0, 0 };
-	world_program(w, 0, ops, DP_MAX_OPS);
-	expression_cfa(1, 0);
-	recurse(sp, 1500);
+	recurse_at_cost(1500);
 	cr_assert_eq(world_walk(w, code(1), sp, 0), DP_WALK_LIMIT);
 	all = w->walk.at.n_frames;
 	world_renumber(w, w->walk.in.snapshot + 1);
@@ -365,14 +367,9 @@ Test(program, ends_a_walk_through_too_many_functions)
 Test(program, goes_on_where_it_may_cost_more)
 {
 	const uint32_t times = 3;
-	struct dp_op ops[DP_MAX_OPS] = { { DP_OP_REGISTER, DP_REG_SP, 0, 16 } };
 	uint32_t n_frames;
 
-	for (int i = 1; i < DP_MAX_OPS; i++)
-		ops[i] = (struct dp_op){ DP_OP_ADD_CONSTANT, 0, 0, 0 };
-	world_program(w, 0, ops, DP_MAX_OPS);
-	expression_cfa(1, 0);
-	recurse(sp, 1500);
+	recurse_at_cost(1500);
 	cr_assert_eq(world_walk(w, code(1), sp, 0), DP_WALK_LIMIT);
 	n_frames = w->walk.at.n_frames;
 	w->port.times = times;
