@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,10 +177,21 @@ static void look_at_path(void *arg, struct mapping *mapping)
 	o->is_other = !exception_places_share_file(&at, &o->at);
 }
 
+/* The name of an open file, which no file system is asked for; NULL: it has none. */
+static char *name_of(int fd)
+{
+	char link[32], path[PATH_MAX];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path));
+	return n > 0 && path[0] == '/' ? strndup(path, (size_t)n) : NULL;
+}
+
 void library_files_say_others(const struct process_table *processes,
 			      const struct uprobe_places *places)
 {
-	_cleanup_free_ char *path = realpath(places->path, NULL);
+	_cleanup_free_ char *path = name_of(places->fd);
 	struct others others = { .path = path };
 	struct process *p, *next;
 	pid_t first = 0;
