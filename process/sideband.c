@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -33,7 +33,8 @@ struct record {
 };
 
 struct sideband {
-	int *fds; /* by CPU; -1: offline */
+	int epoll; /* of: */
+	int *fds;  /* by CPU; -1: offline */
 	struct perf_event_mmap_page **rings;
 	size_t n_rings;
 	size_t page_size;
@@ -41,14 +42,16 @@ struct sideband {
 	struct record *records;    /* read but not handled */
 	size_t n_records, records_size;
 	uint64_t n_read;
-	size_t n_looked; /* of these, whose haste is known: */
+	size_t n_looked; /* of these, of which is known: */
 	enum sideband_haste looked;
-	bool has_lost;  /* records were lost since the last question */
-	bool is_behind; /* the last time, some were left */
+	size_t n_begun, n_ended; /* programs, and processes */
+	bool has_lost;           /* records were lost since the last question */
+	bool is_behind;          /* the last time, some were left */
 };
 
 static int ring_open(struct sideband *s, unsigned int cpu)
 {
+	struct epoll_event readable = { .events = EPOLLIN };
 	size_t size = (SIDEBAND_PAGES + 1) * s->page_size;
 	_cleanup_close_ int fd = event_open_sideband(cpu);
 	void *ring;
@@ -60,7 +63,7 @@ static int ring_open(struct sideband *s, unsigned int cpu)
 		return -errno;
 	s->rings[cpu] = ring;
 	s->fds[cpu] = steal_fd(&fd);
-	return 0;
+	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->fds[cpu], &readable) < 0 ? -errno : 0;
 }
 
 static void ring_close(struct sideband *s, unsigned int cpu)
@@ -75,6 +78,9 @@ static void ring_close(struct sideband *s, unsigned int cpu)
 static int rings_open(struct sideband *s, unsigned int n_cpus)
 {
 	s->page_size = (size_t)sysconf(_SC_PAGESIZE);
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll < 0)
+		return -errno;
 	s->fds = calloc(n_cpus, sizeof(*s->fds));
 	s->rings = calloc(n_cpus, sizeof(*s->rings));
 	if (!s->fds || !s->rings)
@@ -121,6 +127,8 @@ struct sideband *sideband_free(struct sideband *s)
 	for (unsigned int cpu = 0; cpu < s->n_rings; cpu++)
 		ring_close(s, cpu);
 	records_drop(s, s->n_records);
+	if (s->epoll >= 0)
+		close(s->epoll);
 	free(s->records);
 	free(s->rings);
 	free(s->fds);
@@ -133,10 +141,9 @@ void sideband_tell_kallsyms(struct sideband *s, struct kallsyms *kallsyms)
 	s->kallsyms = kallsyms;
 }
 
-const int *sideband_fds(const struct sideband *s, size_t *ret_n)
+int sideband_fd(const struct sideband *s)
 {
-	*ret_n = s->n_rings;
-	return s->fds;
+	return s->epoll;
 }
 
 static int record_append(struct sideband *s, struct perf_event_header *header, uint64_t now)
@@ -203,7 +210,25 @@ static enum sideband_haste record_haste(const struct perf_event_header *record,
 	return perf_record_is_of_thread(record) ? SIDEBAND_LATER : SIDEBAND_BY_SAMPLE;
 }
 
-enum sideband_haste sideband_haste(struct sideband *s, const struct process_table *table)
+/* Of those that have not been looked at so far. */
+static void look_at_records(struct sideband *s, const struct process_table *table)
+{
+	if (s->n_looked == 0) {
+		s->looked = SIDEBAND_LATER;
+		s->n_begun = s->n_ended = 0;
+	}
+	for (; s->n_looked < s->n_records; s->n_looked++) {
+		const struct perf_event_header *record = s->records[s->n_looked].header;
+		enum sideband_haste haste = record_haste(record, table);
+		int begins = perf_record_begins(record);
+
+		s->looked = haste > s->looked ? haste : s->looked;
+		s->n_begun += begins > 0;
+		s->n_ended += begins < 0;
+	}
+}
+
+static enum sideband_haste haste_of(struct sideband *s, const struct process_table *table)
 {
 	for (size_t i = 0; i < s->n_rings; i++)
 		if (s->rings[i] && ring_read(s, s->rings[i]) < 0)
@@ -214,44 +239,21 @@ enum sideband_haste sideband_haste(struct sideband *s, const struct process_tabl
 		return SIDEBAND_NEVER;
 	if (table->filter)
 		return SIDEBAND_NOW;
-	if (s->n_looked == 0)
-		s->looked = SIDEBAND_LATER;
-	for (; s->n_looked < s->n_records; s->n_looked++) {
-		enum sideband_haste haste = record_haste(s->records[s->n_looked].header, table);
-
-		s->looked = haste > s->looked ? haste : s->looked;
-	}
+	look_at_records(s, table);
 	return s->looked;
+}
+
+struct sideband_look sideband_look(struct sideband *s, const struct process_table *table)
+{
+	struct sideband_look look = { .haste = haste_of(s, table), .n_read = s->n_read };
+
+	look.expects_more = s->n_looked > 0 && (s->n_begun > s->n_ended || s->n_ended == 0);
+	return look;
 }
 
 uint64_t sideband_n_read(const struct sideband *s)
 {
 	return s->n_read;
-}
-
-bool sideband_goes_on(const struct sideband *s)
-{
-	int n_begun = 0;
-	bool has_ends = false;
-
-	for (size_t i = 0; i < s->n_records; i++) {
-		int begins = perf_record_begins(s->records[i].header);
-
-		n_begun += begins;
-		has_ends |= begins < 0;
-	}
-	return s->n_records > 0 && (n_begun > 0 || !has_ends);
-}
-
-bool sideband_gather(struct sideband *s, const struct process_table *table, uint64_t ns)
-{
-	const struct timespec pause = { .tv_nsec = (long)ns };
-	enum sideband_haste haste = ns == 0 ? SIDEBAND_NOW : sideband_haste(s, table);
-
-	if (haste < SIDEBAND_LATER || haste > SIDEBAND_SOON)
-		return false;
-	nanosleep(&pause, NULL);
-	return true;
 }
 
 int sideband_add_cpu(struct sideband *s, unsigned int cpu)
@@ -261,7 +263,7 @@ int sideband_add_cpu(struct sideband *s, unsigned int cpu)
 	sideband_drop_cpu(s, cpu);
 	err = ring_open(s, cpu);
 	s->has_lost = true;
-	return err < 0 ? err : s->fds[cpu];
+	return err;
 }
 
 void sideband_drop_cpu(struct sideband *s, unsigned int cpu)

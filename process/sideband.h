@@ -24,13 +24,12 @@ struct sideband *sideband_free(struct sideband *sideband);
 /* From now on, adds functions that the kernel gets to kallsyms, which must outlive the records. */
 void sideband_tell_kallsyms(struct sideband *sideband, struct kallsyms *kallsyms);
 
-/* The descriptors that become readable when there are records: *ret_n of them, some may be -1. */
-const int *sideband_fds(const struct sideband *sideband, size_t *ret_n);
+/* The descriptor, which the sideband owns, that becomes readable when there are more records. */
+int sideband_fd(const struct sideband *sideband);
 
 /*
- * A CPU (of n_cpus) came online. Returns the descriptor of its records, which the sideband owns; it
- * replaces an earlier one. What happened there so far is not known and counts as lost. -ENODEV: the
- * CPU is offline again; or another negative errno.
+ * A CPU (of n_cpus) came online. What happened there so far is not known and counts as lost. 0, or
+ * -ENODEV: the CPU is offline again; or another negative errno.
  */
 int sideband_add_cpu(struct sideband *sideband, unsigned int cpu);
 /* A CPU went offline. Its records so far are still passed on. */
@@ -54,16 +53,18 @@ enum sideband_haste {
 	SIDEBAND_NOW,
 };
 
-enum sideband_haste sideband_haste(struct sideband *sideband, const struct process_table *table);
+/* What is known of the records that are there, and not handled. */
+struct sideband_look {
+	enum sideband_haste haste;
+	uint64_t n_read;   /* of the records so far, also those that have been handled */
+	bool expects_more; /* soon: no process has ended, or a program has started */
+};
+
+/* Reads the rings, without a system call. */
+struct sideband_look sideband_look(struct sideband *sideband, const struct process_table *table);
 
 /* The number of records read so far. */
 uint64_t sideband_n_read(const struct sideband *sideband);
-
-/* Whether to expect more soon: not if as many processes have ended as programs have started. */
-bool sideband_goes_on(const struct sideband *sideband);
-
-/* Waits `ns`, less than a second, if there are records that can wait. True: it has waited. */
-bool sideband_gather(struct sideband *sideband, const struct process_table *table, uint64_t ns);
 
 /*
  * Passes all available records to the table in order of time, and publishes the changes. 0 or a

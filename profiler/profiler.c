@@ -320,6 +320,7 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 	if (err == 0)
 		err = drain_init(&p->drain, &p->session, p->sideband, &p->stores.table,
 				 o->target.filter, p->unwinder, p->verify, p->report_queue);
+	record_wait_init(&p->record_wait, needs_gather_ns(&p->needs));
 	p->drain.intervals.kallsyms = p->kallsyms;
 	p->drain.unread = p->kallsyms;
 	p->drain.label_sources = o->label_sources;
@@ -337,20 +338,10 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 	return err;
 }
 
-static int on_records(void *arg, int fd)
-{
-	struct profiler *p = arg;
-
-	p->n_record_events++;
-	return 0;
-}
-
-/* Registers everything that wakes the loop. After each wake-up the rings are read. */
+/* Registers everything that wakes the loop, but for records. After each wake-up the rings are read. */
 static int watch_all(struct profiler *p)
 {
 	const struct profiler_options *o = p->options;
-	const int *fds;
-	size_t n;
 	int err = loop_add(&p->loop, session_rings_fd(&p->session), NULL, NULL);
 
 	if (err == 0 && p->stores.binaries.workers)
@@ -359,9 +350,6 @@ static int watch_all(struct profiler *p)
 		err = process_lists_listen(&p->stores.table, &p->loop);
 	if (err == 0)
 		err = cpu_watch_listen(&p->cpus, &p->session, p->sideband, &p->loop);
-	fds = sideband_fds(p->sideband, &n);
-	for (size_t i = 0; err == 0 && i < n; i++)
-		err = fds[i] >= 0 ? loop_add(&p->loop, fds[i], on_records, p) : 0;
 	if (err == 0 && p->launched)
 		err = watch_add_process(&p->watch, p->launched);
 	for (size_t i = 0; err == 0 && i < o->target.n_pids; i++)
