@@ -20,6 +20,9 @@
 /* Size of a record with the longest path, rounded up. */
 #define MAX_RECORD_SIZE 8192
 
+/* More bytes of records than of MAX_GATHERED usual ones: some are of handled ones. */
+#define USUAL_BYTES (UINT64_C(1) << 17)
+
 /* If there are more records, they have gathered already. */
 #define MAX_GATHERED 256
 
@@ -28,8 +31,8 @@
 
 /* A record and its time. */
 struct record {
-	uint64_t time, number;            /* the number is in reading order */
-	struct perf_event_header *header; /* owned */
+	uint64_t time, number; /* the number is in reading order */
+	size_t at, size;       /* among the bytes of all */
 };
 
 struct sideband {
@@ -41,6 +44,8 @@ struct sideband {
 	struct kallsyms *kallsyms; /* NULL: the kernel's names are not wanted */
 	struct record *records;    /* read but not handled */
 	size_t n_records, records_size;
+	uint8_t *bytes; /* of all; those of handled ones may be left */
+	size_t n_bytes, bytes_size;
 	uint64_t n_read;
 	size_t n_looked; /* of these, of which is known: */
 	enum sideband_haste looked;
@@ -110,14 +115,55 @@ int sideband_new(unsigned int n_cpus, struct sideband **ret)
 	return 0;
 }
 
+static struct perf_event_header *header_of(const struct sideband *s, const struct record *r)
+{
+	return (void *)(s->bytes + r->at);
+}
+
+/* Leaves only bytes of records that are there. Without memory, they stay as they are. */
+static void bytes_compact(struct sideband *s)
+{
+	size_t size = 0, n = 0;
+	uint8_t *bytes;
+
+	for (size_t i = 0; i < s->n_records; i++)
+		size += s->records[i].size;
+	bytes = malloc(size);
+	if (!bytes)
+		return;
+	for (size_t i = 0; i < s->n_records; i++) {
+		struct record *r = &s->records[i];
+
+		memcpy(bytes + n, s->bytes + r->at, r->size);
+		r->at = n;
+		n += r->size;
+	}
+	free(s->bytes);
+	s->bytes = bytes;
+	s->n_bytes = s->bytes_size = size;
+}
+
+/* Of no record. What a burst of them took is given back. */
+static void bytes_forget(struct sideband *s)
+{
+	s->n_bytes = 0;
+	if (s->bytes_size <= USUAL_BYTES)
+		return;
+	free(s->bytes);
+	s->bytes = NULL;
+	s->bytes_size = 0;
+}
+
 /* Drops the first n. */
 static void records_drop(struct sideband *s, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		free(s->records[i].header);
 	s->n_records -= n;
 	if (n > 0)
 		memmove(s->records, s->records + n, s->n_records * sizeof(*s->records));
+	if (s->n_records > 0 && s->n_bytes > USUAL_BYTES)
+		bytes_compact(s);
+	if (s->n_records == 0)
+		bytes_forget(s);
 }
 
 struct sideband *sideband_free(struct sideband *s)
@@ -126,10 +172,10 @@ struct sideband *sideband_free(struct sideband *s)
 		return NULL;
 	for (unsigned int cpu = 0; cpu < s->n_rings; cpu++)
 		ring_close(s, cpu);
-	records_drop(s, s->n_records);
 	if (s->epoll >= 0)
 		close(s->epoll);
 	free(s->records);
+	free(s->bytes);
 	free(s->rings);
 	free(s->fds);
 	free(s);
@@ -146,15 +192,37 @@ int sideband_fd(const struct sideband *s)
 	return s->epoll;
 }
 
-static int record_append(struct sideband *s, struct perf_event_header *header, uint64_t now)
+static int bytes_reserve(struct sideband *s, size_t n)
 {
-	if (array_reserve(s->records, s->n_records, s->records_size) < 0)
+	size_t want = s->n_bytes + n > 2 * s->bytes_size ? s->n_bytes + n : 2 * s->bytes_size;
+	uint8_t *bytes;
+
+	if (s->n_bytes + n <= s->bytes_size)
+		return 0;
+	bytes = realloc(s->bytes, want);
+	if (!bytes)
 		return -ENOMEM;
-	s->records[s->n_records++] = (struct record){
-		.time = perf_record_time(header, now),
-		.number = s->n_read++,
-		.header = header,
-	};
+	s->bytes = bytes;
+	s->bytes_size = want;
+	return 0;
+}
+
+/* The record of so many bytes at a position of a ring. */
+static int record_append(struct sideband *s, const uint8_t *ring, size_t ring_size,
+			 uint64_t position, size_t size, uint64_t now)
+{
+	/* Records have 8-byte fields. */
+	const size_t room = (size + 7) / 8 * 8;
+	struct record *r;
+
+	if (array_reserve(s->records, s->n_records, s->records_size) < 0 ||
+	    bytes_reserve(s, room) < 0)
+		return -ENOMEM;
+	r = &s->records[s->n_records++];
+	*r = (struct record){ .number = s->n_read++, .at = s->n_bytes, .size = room };
+	s->n_bytes += room;
+	perf_ring_copy(ring, ring_size, position, s->bytes + r->at, size);
+	r->time = perf_record_time(header_of(s, r), now);
 	return 0;
 }
 
@@ -169,14 +237,16 @@ static int ring_read(struct sideband *s, struct perf_event_mmap_page *ring)
 	uint64_t tail = ring->data_tail;
 	const uint8_t *data = (const uint8_t *)ring + s->page_size;
 	size_t size = SIDEBAND_PAGES * s->page_size;
-	/* Everything up to the head has been written by now. */
-	uint64_t now = clock_now_ns();
+	uint64_t now;
 	int err = 0;
 
+	if (tail == head)
+		return 0;
+	now = clock_now_ns(); /* everything up to the head has been written by now */
 	/* The kernel reports a loss only with the next record, which may take long. */
 	s->has_lost |= head - tail > size - MAX_RECORD_SIZE;
 	while (err == 0 && tail < head) {
-		struct perf_event_header header, *copy;
+		struct perf_event_header header;
 
 		perf_ring_copy(data, size, tail, &header, sizeof(header));
 		if (!is_whole(&header, head - tail)) {
@@ -185,16 +255,9 @@ static int ring_read(struct sideband *s, struct perf_event_mmap_page *ring)
 			tail = head;
 			break;
 		}
-		copy = malloc(header.size);
-		if (!copy) {
-			err = -ENOMEM;
-			break;
-		}
-		perf_ring_copy(data, size, tail, copy, header.size);
-		tail += header.size;
-		err = record_append(s, copy, now);
-		if (err < 0)
-			free(copy);
+		err = record_append(s, data, size, tail, header.size, now);
+		if (err == 0)
+			tail += header.size;
 	}
 	__atomic_store_n(&ring->data_tail, tail, __ATOMIC_RELEASE);
 	return err;
@@ -218,7 +281,7 @@ static void look_at_records(struct sideband *s, const struct process_table *tabl
 		s->n_begun = s->n_ended = 0;
 	}
 	for (; s->n_looked < s->n_records; s->n_looked++) {
-		const struct perf_event_header *record = s->records[s->n_looked].header;
+		const struct perf_event_header *record = header_of(s, &s->records[s->n_looked]);
 		enum sideband_haste haste = record_haste(record, table);
 		int begins = perf_record_begins(record);
 
@@ -284,8 +347,10 @@ static int record_compare(const void *a, const void *b)
 
 static int record_apply(struct sideband *s, const struct record *r, struct process_table *table)
 {
-	s->has_lost |= r->header->type == PERF_RECORD_LOST;
-	return perf_record_apply(r->header, r->time, table, s->kallsyms);
+	struct perf_event_header *header = header_of(s, r);
+
+	s->has_lost |= header->type == PERF_RECORD_LOST;
+	return perf_record_apply(header, r->time, table, s->kallsyms);
 }
 
 /* Applies the records from before a time, and publishes the changes to the kernel. */

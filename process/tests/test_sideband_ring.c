@@ -279,3 +279,22 @@ Test(sideband_ring, expects_more_of_a_program)
 	cr_assert(!expects_more());
 	drain();
 }
+
+/* Some are as young as the reading of the rings, and wait while others are handled. */
+Test(sideband_ring, keeps_what_it_has_not_handled)
+{
+	const uint64_t future = clock_now_ns() + UINT64_C(3600000000000);
+	struct perf_task task = { .header = { .type = PERF_RECORD_FORK, .size = sizeof(task) },
+				  .parent_pid = (uint32_t)PID(0),
+				  .time = future };
+
+	for (int i = 1; i <= 3; i++) {
+		put_exec(0, GOOD_SIZE);
+		task.pid = task.tid = (uint32_t)PID(i);
+		put(&task, sizeof(task));
+		for (int n = 0; n < 3000; n++)
+			put_exec(0, GOOD_SIZE);
+		drain();
+		cr_assert(is_known(0) && is_known(i));
+	}
+}
