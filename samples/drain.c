@@ -29,7 +29,7 @@
 #define REPORT_NS UINT64_C(5000000)
 
 /* How often it is looked for what can be forgotten, and for losses; and through all processes. */
-#define SWEEP_NS UINT64_C(50000000)
+#define SWEEP_NS UINT64_C(200000000)
 #define FORGET_NS UINT64_C(500000000)
 
 /* Interval of the last wait for tables. */
