@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `dwarfprof agent` costs in user space: CPU time and memory of all its processes.
 
-usage: bench/agent.py BUILD RESULTS [-s SECONDS] [--settle SECONDS] [-F HZ] [--starts N] [--threads] [--judge] [--write] [SITUATION...]
+usage: bench/agent.py BUILD RESULTS [-s SECONDS] [--settle SECONDS] [-F HZ] [--starts N] [--threads] [--judge] [--write] [SITUATION[=SECONDS]...]
 
 SITUATION is idle (nothing is started here), busy (a program on each CPU that lasts), churn (N of 200
 programs are started per second, 50) or containers (as churn, each in a cgroup that is made for it and
@@ -184,14 +184,14 @@ def between(before, after):
             "threads_ms": {name: ns / 1e6 for name, ns in (after.threads - before.threads).most_common()}}
 
 
-def measure(args, name):
+def measure(args, name, seconds):
     with tempfile.TemporaryDirectory() as directory, situation(name, args.build, directory, args.starts) as starts, \
             Cgroup() as cgroup, Agent(args.build, directory, args.freq, cgroup, starts) as agent:
         looks = [agent.look()]
-        for seconds in START, max(args.settle - START, 0):
-            time.sleep(seconds)
+        for pause in START, max(args.settle - START, 0):
+            time.sleep(pause)
             looks.append(agent.look())
-        memory, end = [agent.memory()], time.monotonic() + args.seconds
+        memory, end = [agent.memory()], time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             time.sleep(min(left, MEMORY_EVERY))
             memory.append(agent.memory())
@@ -268,8 +268,9 @@ def main():
     parser.add_argument("situations", nargs="*", default=SITUATIONS)
     args = parser.parse_intermixed_args()
     results, wrong = {}, []
-    for name in args.situations:
-        results[name] = measure(args, name)
+    for wanted in args.situations:
+        name, _, seconds = wanted.partition("=")
+        results[name] = measure(args, name, float(seconds or args.seconds))
         show(name, results[name], args.threads)
         wrong += [f"{name}: {what}" for what in judge(name, results[name], args.starts)] if args.judge else []
     machine.write(args.results, "agent", hz=args.freq, starts=args.starts, situations=results)
