@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `dwarfprof agent` costs in user space: CPU time and memory of all its processes.
 
-usage: bench/agent.py BUILD RESULTS [-s SECONDS] [--settle SECONDS] [-F HZ] [--starts N] [--threads] [--judge] [--write] [SITUATION[=SECONDS]...]
+usage: bench/agent.py BUILD RESULTS [-s SECONDS] [--settle SECONDS] [-F HZ] [--starts N] [OPTION...] [SITUATION[=SECONDS]...]
 
 SITUATION is idle (nothing is started here), busy (a program on each CPU that lasts), churn (N of 200
 programs are started per second, 50) or containers (as churn, each in a cgroup that is made for it and
@@ -12,7 +12,7 @@ of the agent's cgroup, so that helpers that have ended count; memory, looked at 
 of smaps_rollup, in which a page that several share counts once; maps are memlock of fdinfo. A machine has
 other processes: samples, and processes and threads that were made, stand beside it. --threads: which
 threads and helpers use it. --judge: exit 1 if it is more than LIMITS, on a machine that does nothing else.
-RESULTS/agent.json gets all of it; with --write, docs/BENCHMARKS.md a table. Needs root, and cgroup v2.
+RESULTS/agent.json gets all of it, with --add beside what it has; with --write, docs/BENCHMARKS.md a table. Needs root, and cgroup v2.
 """
 import argparse
 import collections
@@ -265,9 +265,11 @@ def main():
     parser.add_argument("--threads", action="store_true")
     parser.add_argument("--judge", action="store_true")
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--add", action="store_true")
     parser.add_argument("situations", nargs="*", default=SITUATIONS)
     args = parser.parse_intermixed_args()
-    results, wrong = {}, []
+    earlier = machine.read(args.results, "agent") if args.add else None
+    results, wrong = earlier["situations"] if earlier else {}, []
     for wanted in args.situations:
         name, _, seconds = wanted.partition("=")
         results[name] = measure(args, name, float(seconds or args.seconds))

@@ -42,8 +42,8 @@ void loop_remove(struct loop *loop, int fd);
 int loop_run(struct loop *loop, int timeout_ms);
 
 /*
- * As loop_run(), for nanoseconds, and also until fd is readable, which is not the loop's (-1: none): it wakes only who asks
- * for it, at no cost for the others.
+ * Like loop_run(), with a timeout in nanoseconds, and also returns when fd is readable (-1: none). fd
+ * does not belong to the loop, and has no callback.
  */
 int loop_run_with(struct loop *loop, int fd, uint64_t timeout_ns);
 

@@ -20,7 +20,7 @@
 /* Size of a record with the longest path, rounded up. */
 #define MAX_RECORD_SIZE 8192
 
-/* More bytes of records than of MAX_GATHERED usual ones: some are of handled ones. */
+/* More than MAX_GATHERED records usually take: most of these bytes are of handled records. */
 #define USUAL_BYTES (UINT64_C(1) << 17)
 
 /* If there are more records, they have gathered already. */
@@ -32,7 +32,7 @@
 /* A record and its time. */
 struct record {
 	uint64_t time, number; /* the number is in reading order */
-	size_t at, size;       /* among the bytes of all */
+	size_t at, size;       /* its place in sideband.bytes */
 };
 
 struct sideband {
@@ -44,7 +44,7 @@ struct sideband {
 	struct kallsyms *kallsyms; /* NULL: the kernel's names are not wanted */
 	struct record *records;    /* read but not handled */
 	size_t n_records, records_size;
-	uint8_t *bytes; /* of all; those of handled ones may be left */
+	uint8_t *bytes; /* of these records, and perhaps still of handled ones */
 	size_t n_bytes, bytes_size;
 	uint64_t n_read;
 	size_t n_looked; /* of these, of which is known: */
@@ -120,7 +120,7 @@ static struct perf_event_header *header_of(const struct sideband *s, const struc
 	return (void *)(s->bytes + r->at);
 }
 
-/* Leaves only bytes of records that are there. Without memory, they stay as they are. */
+/* Drops the bytes of handled records. Does nothing if there is no memory for it. */
 static void bytes_compact(struct sideband *s)
 {
 	size_t size = 0, n = 0;
@@ -143,7 +143,7 @@ static void bytes_compact(struct sideband *s)
 	s->n_bytes = s->bytes_size = size;
 }
 
-/* Of no record. What a burst of them took is given back. */
+/* No record is left. Frees the buffer if a burst of records has made it large. */
 static void bytes_forget(struct sideband *s)
 {
 	s->n_bytes = 0;
@@ -273,7 +273,7 @@ static enum sideband_haste record_haste(const struct perf_event_header *record,
 	return perf_record_is_of_thread(record) ? SIDEBAND_LATER : SIDEBAND_BY_SAMPLE;
 }
 
-/* Of those that have not been looked at so far. */
+/* Looks at the records that were read since the last look. */
 static void look_at_records(struct sideband *s, const struct process_table *table)
 {
 	if (s->n_looked == 0) {

@@ -24,7 +24,7 @@ struct sideband *sideband_free(struct sideband *sideband);
 /* From now on, adds functions that the kernel gets to kallsyms, which must outlive the records. */
 void sideband_tell_kallsyms(struct sideband *sideband, struct kallsyms *kallsyms);
 
-/* The descriptor, which the sideband owns, that becomes readable when there are more records. */
+/* Returns a descriptor, which the sideband owns, that becomes readable when a record is added. */
 int sideband_fd(const struct sideband *sideband);
 
 /*
@@ -53,14 +53,14 @@ enum sideband_haste {
 	SIDEBAND_NOW,
 };
 
-/* What is known of the records that are there, and not handled. */
+/* What a look at the rings has found. */
 struct sideband_look {
-	enum sideband_haste haste;
-	uint64_t n_read;   /* of the records so far, also those that have been handled */
-	bool expects_more; /* soon: no process has ended, or a program has started */
+	enum sideband_haste haste; /* of the records that are not handled yet */
+	uint64_t n_read;           /* the number of all records so far */
+	bool expects_more;         /* soon: more programs have started than processes ended */
 };
 
-/* Reads the rings, without a system call. */
+/* Reads the rings, without a system call, and handles nothing. */
 struct sideband_look sideband_look(struct sideband *sideband, const struct process_table *table);
 
 /* The number of records read so far. */

@@ -29,7 +29,7 @@ static uint64_t longest_wait(const struct profiler *p, uint64_t now)
 	return may_rest ? REST_NS : DRAIN_EVERY_NS;
 }
 
-/* Until the next periodic work; not beyond the time at which records are looked at. */
+/* Nanoseconds until the next periodic work, or until the rings of records are polled. */
 static uint64_t time_to_wait(const struct profiler *p, uint64_t until)
 {
 	uint64_t now = clock_now_ns(), most = longest_wait(p, now);
@@ -45,12 +45,12 @@ static int drain(struct profiler *p)
 	int err = drain_run(&p->drain, false);
 
 	p->drained = clock_now_ns();
-	record_wait_begin(&p->record_wait, sideband_n_read(p->sideband), &p->drain.ticks,
-			  p->drained);
+	record_wait_restart(&p->record_wait, sideband_n_read(p->sideband), &p->drain.ticks,
+			    p->drained);
 	return err;
 }
 
-/* Whether nothing has to be done but about records, as nothing else has come. */
+/* Whether there is nothing to do, except perhaps about records. */
 static bool may_rest(const struct profiler *p, uint64_t n_events, uint64_t now)
 {
 	return p->loop.n_events == n_events && p->drain.boundary.time_ns == 0 &&
@@ -58,19 +58,19 @@ static bool may_rest(const struct profiler *p, uint64_t n_events, uint64_t now)
 	       now < p->drained + DRAIN_EVERY_NS;
 }
 
-/* Whether records can wait: while the caller has nothing else to do. */
+/* Whether records can wait: beyond the time at which the caller returns, they cannot. */
 static bool can_wait(struct profiler *p, uint64_t until, uint64_t now)
 {
 	const struct sideband_look look = sideband_look(p->sideband, &p->stores.table);
 
-	return record_wait_goes_on(&p->record_wait, &look, &p->drain.ticks, now) &&
+	return record_wait_allows(&p->record_wait, &look, &p->drain.ticks, now) &&
 	       record_wait_due(&p->record_wait) <= until;
 }
 
 int profiler_run(struct profiler *p, uint64_t until_ns)
 {
 	const uint64_t n_events = p->loop.n_events;
-	int fd = record_wait_is_quiet(&p->record_wait) ? -1 : sideband_fd(p->sideband);
+	int fd = record_wait_polls(&p->record_wait) ? -1 : sideband_fd(p->sideband);
 	int err = loop_run_with(&p->loop, fd, time_to_wait(p, until_ns));
 	uint64_t now = clock_now_ns();
 

@@ -10,38 +10,39 @@
 struct ticks;
 
 /*
- * How long records of the sideband wait. At a low rate, most processes of a busy machine start and
- * end without a sample, and a record of a known file can wait for the next sample. While records
- * come, they wake nobody: they are looked at, which takes no system call, when samples are about to
- * be taken, and soon enough to open files that are not known yet.
+ * Decides how long the sideband's records may wait. At a low sampling rate, most processes of a
+ * busy machine start and end without a sample, so a record of a known file can wait until the next
+ * sample is due. While records keep coming, they do not wake the thread that reads them. It polls
+ * the rings instead, which takes no system call: shortly before each sample, and often enough to
+ * open unknown files before their processes end.
  */
 struct record_wait {
-	uint64_t gather_ns; /* where nobody knows when samples are taken; 0: records never wait */
-	uint64_t n_seen;    /* records that there were at the last look, */
-	uint64_t n_handled; /* and when they were handled */
-	uint64_t due;       /* when they have to be handled; 0: not known */
-	uint64_t look;      /* when they are looked at; 0: records wake */
-	uint64_t pause_ns;  /* until the next look, at most; 0: records wake */
-	unsigned int n_follows; /* times in sequence that more were expected */
+	uint64_t gather_ns; /* how long records are gathered if no sample is due; 0: not at all */
+	uint64_t n_seen;    /* number of records at the last look, */
+	uint64_t n_handled; /* and when records were last handled */
+	uint64_t due;       /* when waiting records must be handled; 0: not known */
+	uint64_t poll_at;   /* when the rings are polled next; 0: records wake the thread */
+	uint64_t poll_ns;   /* the longest time between two polls; 0: records wake the thread */
+	unsigned int n_follows; /* looks in a row that found a program starting */
 };
 
 void record_wait_init(struct record_wait *ret, uint64_t gather_ns);
 
-/* Records, so many by now, have been handled. */
-void record_wait_begin(struct record_wait *wait, uint64_t n_read, const struct ticks *ticks,
-		       uint64_t now);
+/* Call it when all n_read records so far have been handled. */
+void record_wait_restart(struct record_wait *wait, uint64_t n_read, const struct ticks *ticks,
+			 uint64_t now);
 
-/* Whether records that were looked at now can go on waiting. */
-bool record_wait_goes_on(struct record_wait *wait, const struct sideband_look *look,
-			 const struct ticks *ticks, uint64_t now);
+/* Returns whether the records that a look has just found may wait. */
+bool record_wait_allows(struct record_wait *wait, const struct sideband_look *look,
+			const struct ticks *ticks, uint64_t now);
 
-/* Whether records wake nobody until they are looked at. */
-bool record_wait_is_quiet(const struct record_wait *wait);
+/* Returns whether the rings are polled, so that records do not have to wake the thread. */
+bool record_wait_polls(const struct record_wait *wait);
 
-/* How long to wait, at most so long. */
+/* Returns how long to wait for anything else: most_ns, or less if the rings are polled before. */
 uint64_t record_wait_ns(const struct record_wait *wait, uint64_t most_ns, uint64_t now);
 
-/* When records that wait have to be handled; 0: no time is known, or there are none. */
+/* Returns when waiting records must be handled; 0: not known, or none are waiting. */
 uint64_t record_wait_due(const struct record_wait *wait);
 
 #endif

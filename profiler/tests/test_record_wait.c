@@ -36,30 +36,30 @@ static bool goes_on(uint64_t time, enum sideband_haste haste, unsigned int n_new
 					    .n_read = n_read += n_new,
 					    .expects_more = true };
 
-	return record_wait_goes_on(&wait, &look, &ticks, time * MS);
+	return record_wait_allows(&wait, &look, &ticks, time * MS);
 }
 
 static void handle(uint64_t time)
 {
-	record_wait_begin(&wait, n_read, &ticks, time * MS);
+	record_wait_restart(&wait, n_read, &ticks, time * MS);
 }
 
 /* When they are looked at. */
 static uint64_t look_after(uint64_t time)
 {
-	cr_assert(record_wait_is_quiet(&wait));
+	cr_assert(record_wait_polls(&wait));
 	return time * MS + record_wait_ns(&wait, UINT64_MAX, time * MS);
 }
 
 Test(record_wait, wakes_if_there_are_none)
 {
-	cr_assert(!record_wait_is_quiet(&wait));
+	cr_assert(!record_wait_polls(&wait));
 	cr_assert_eq(record_wait_ns(&wait, 7 * MS, SAMPLE * MS), 7 * MS);
 	cr_assert(goes_on(SAMPLE + 20, SIDEBAND_NEVER, 0));
-	cr_assert(!record_wait_is_quiet(&wait));
+	cr_assert(!record_wait_polls(&wait));
 }
 
-/* And is quiet while records come. */
+/* Until then, the rings are polled. */
 Test(record_wait, is_over_before_a_sample)
 {
 	uint64_t due;
@@ -74,19 +74,19 @@ Test(record_wait, is_over_before_a_sample)
 	handle(due / MS + 1);
 	cr_assert_leq(look_after(due / MS + 1), record_wait_due(&wait));
 	handle(due / MS + 2);
-	cr_assert(!record_wait_is_quiet(&wait), "none have come since");
+	cr_assert(!record_wait_polls(&wait), "none have come since");
 }
 
-/* The process may end. */
+/* Their processes may end. */
 Test(record_wait, is_over_for_unknown_files)
 {
 	cr_assert(goes_on(SAMPLE + 20, SIDEBAND_BY_SAMPLE, 1));
 	cr_assert(!goes_on(SAMPLE + 24, SIDEBAND_NOW, 1));
 	handle(SAMPLE + 24);
-	cr_assert(!record_wait_is_quiet(&wait), "the next one wakes");
+	cr_assert(!record_wait_polls(&wait), "the next one wakes");
 }
 
-/* The less often one is found, the less often it is looked; and no more often than samples are taken. */
+/* Polls become rarer while all files are known, until one is not. */
 Test(record_wait, looks_less_often_if_all_files_are_known)
 {
 	uint64_t time = SAMPLE + 20, before, pause = 0;
@@ -106,7 +106,7 @@ Test(record_wait, looks_less_often_if_all_files_are_known)
 	cr_assert_lt(look_after(time), time * MS + 5 * MS);
 }
 
-/* Those of threads, and of ended processes, are never due; and once none come, the next one wakes. */
+/* Records of threads and of ended processes are never due. When no more come, the next one wakes. */
 Test(record_wait, goes_on_if_nobody_waits)
 {
 	cr_assert(goes_on(SAMPLE + 20, SIDEBAND_LATER, 1));
@@ -114,10 +114,10 @@ Test(record_wait, goes_on_if_nobody_waits)
 	cr_assert_leq(look_after(SAMPLE + 20), (SAMPLE + 25) * MS);
 	cr_assert(goes_on(SAMPLE + 25, SIDEBAND_LATER, 1));
 	cr_assert(goes_on(SAMPLE + 70, SIDEBAND_LATER, 0));
-	cr_assert(!record_wait_is_quiet(&wait));
+	cr_assert(!record_wait_polls(&wait));
 }
 
-/* A program that starts has more within milliseconds. */
+/* A program that starts causes more records within milliseconds. */
 Test(record_wait, gathers_if_the_next_sample_is_not_known)
 {
 	uint64_t time = SAMPLE;
@@ -147,5 +147,5 @@ Test(record_wait, is_over_at_once_at_high_rates)
 	record_wait_init(&wait, 0);
 	cr_assert(!goes_on(SAMPLE + 20, SIDEBAND_LATER, 1));
 	handle(SAMPLE + 20);
-	cr_assert(!record_wait_is_quiet(&wait));
+	cr_assert(!record_wait_polls(&wait));
 }
