@@ -21,6 +21,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../cli/tests"))
+import certificates  # noqa: E402
 import otlp  # noqa: E402
 from harness import wait_for  # noqa: E402
 
@@ -220,11 +221,7 @@ class Deliveries(unittest.TestCase):
         self.assertEqual(receiver.got()[1]["labels"]["service_name"], "caf?")
 
     def certificate(self, name):
-        """Makes a key and a certificate for 127.0.0.1."""
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                        "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout",
-                        self.path(name + ".key"), "-out", self.path(name + ".crt")], check=True, capture_output=True)
-        return f"{self.path(name)}.crt,{self.path(name)}.key"
+        return certificates.make(self.path(name))
 
     def test_who_is_trusted(self):
         server = self.certificate("server")
@@ -246,28 +243,11 @@ class Deliveries(unittest.TestCase):
 
     def test_an_expired_certificate(self):
         """The profiles wait until there is a new one."""
-        receiver = self.receiver("-tls", self.expire("expired"))
+        receiver = self.receiver("-tls", certificates.make_expired(self.path("expired")))
         sender = self.sender(url=receiver.url("https"), ca=self.path("expired.crt"))
         self.put(sender, (3,))
         wait_for(lambda: "certificate has expired" in sender.said())
         self.assertEqual((sender.counts()["spooled"], receiver.got()), (1, []))
-
-    def expire(self, name):
-        """The dates of a certificate are a matter of OpenSSL's authority, before its version 3.2."""
-        self.certificate(name)
-        for file in "index.txt", "serial":
-            with open(self.path(file), "w", encoding="utf-8") as to:
-                to.write("" if file == "index.txt" else "01\n")
-        with open(self.path("ca.cnf"), "w", encoding="utf-8") as to:
-            to.write(f"[ca]\ndefault_ca=x\n[x]\ndatabase={self.path('index.txt')}\nserial={self.path('serial')}\n"
-                     f"new_certs_dir={self.directory}\ndefault_md=sha256\npolicy=p\nx509_extensions=e\n"
-                     "[p]\ncommonName=supplied\n[e]\nsubjectAltName=IP:127.0.0.1\nbasicConstraints=CA:TRUE\n")
-        subprocess.run(["openssl", "req", "-new", "-key", self.path(name + ".key"), "-subj", f"/CN={name}", "-out",
-                        self.path("x.csr")], check=True, capture_output=True)
-        subprocess.run(["openssl", "ca", "-batch", "-selfsign", "-config", self.path("ca.cnf"), "-in", self.path("x.csr"),
-                        "-keyfile", self.path(name + ".key"), "-startdate", "20200101000000Z", "-enddate",
-                        "20200102000000Z", "-notext", "-out", self.path(name + ".crt")], check=True, capture_output=True)
-        return f"{self.path(name)}.crt,{self.path(name)}.key"
 
     def test_statuses(self):
         """What a backend refuses is counted; for what it cannot take now, it is asked again, when it says."""
@@ -468,12 +448,8 @@ class Deliveries(unittest.TestCase):
         """A receiver of a kind that does anything, and a sender."""
         plan, options, more = f"random:{seed}", {}, ()
         if kind == "https":
-            good, expired = self.certificate("good"), self.expire("expired")
-            with open(self.path("both.crt"), "w", encoding="utf-8") as both:
-                for files in good, expired:
-                    with open(files.split(",")[0], encoding="utf-8") as file:
-                        both.write(file.read())
-            more, options = ("-tls", good, "-expired", expired, "-certificates", plan), {"ca": self.path("both.crt")}
+            more, trusted = certificates.expiring(self.path("server"), plan)
+            options = {"ca": trusted}
         if kind == "push":
             options = {"protocol": "pyroscope"}
         receiver = self.receiver("-requests", plan, "-connections", plan, *more, name=kind)
