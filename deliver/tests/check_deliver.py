@@ -23,7 +23,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../cli/tests"))
 import certificates  # noqa: E402
 import otlp  # noqa: E402
-from harness import wait_for  # noqa: E402
+from harness import has_in_memory, wait_for  # noqa: E402
 
 DELIVER, FEED = map(os.path.abspath, sys.argv[1:3])
 SECONDS = float(sys.argv[4]) if sys.argv[3:4] == ["--long"] else 6
@@ -219,6 +219,26 @@ class Deliveries(unittest.TestCase):
         self.assertEqual(sender.ask("pprof", self.path("x.pb.gz"), "caf\udcc3")["error"], 0)
         sender.until(delivered=2, failed=0)
         self.assertEqual(receiver.got()[1]["labels"]["service_name"], "caf?")
+
+    def test_credentials_are_overwritten(self):
+        """Between requests, none is in memory. Of gRPC and TLS, other libraries have copies."""
+        subprocess.run([FEED, "pushed", "20", "x.pb.gz"], check=True, capture_output=True, cwd=self.directory)
+        for name, text in ("token", "t0ken-of-the-backend\n"), ("password", "passw0rd-of-the-backend\n"):
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                file.write(text)
+        encoded = base64.b64encode(b"me:passw0rd-of-the-backend")
+        receiver = self.receiver()
+        by_token = self.sender(url=receiver.url("http"), token=self.path("token"), header="X-Key: that-stays")
+        by_password = self.sender(url=receiver.url("http"), protocol="pyroscope", user="me", password=self.path("password"))
+        self.put(by_token, (20,))
+        self.assertEqual(by_password.ask("pprof", self.path("x.pb.gz"), "shop")["error"], 0)
+        for sender in by_token, by_password:
+            sender.until(delivered=1)
+        self.assertEqual({r["headers"]["Authorization"][0] for r in receiver.got()},
+                         {"Bearer t0ken-of-the-backend", "Basic " + encoded.decode()})
+        self.assertTrue(has_in_memory(by_token.process.pid, b"that-stays"))
+        for sender, secrets in (by_token, [b"t0ken-of-the"]), (by_password, [b"passw0rd-of-the", encoded]):
+            wait_for(lambda: not any(has_in_memory(sender.process.pid, secret) for secret in secrets), 20)
 
     def certificate(self, name):
         return certificates.make(self.path(name))
