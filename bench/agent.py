@@ -46,6 +46,7 @@ COMMAND = "bench/agent.py"
 # What --judge allows. Of an hour, memory is flat if the last quarter, after SETTLED, is FLAT above the first.
 IDLE_SHARE = 0.001  # of a CPU
 START_SHARE, PER_START = 0.002, 100e-6  # of a CPU, and CPU seconds for each program that is started here
+BUSY_SHARE = 0.006  # of a CPU, for each that is busy
 PRIVATE_KIB, MAP_KIB = 64 << 10, 64 << 10
 SETTLED, FLAT = 600, 0.05
 MIN_STARTED = 0.9  # of what was asked for
@@ -221,12 +222,17 @@ def growth(memory):
     return statistics.median(values[-quarter:]) / statistics.median(values[:quarter]) - 1
 
 
-def judge(name, result, starts):
-    """What is too much."""
+def allowed_cpu(name, steady, cpus):
+    """CPU seconds."""
+    share = {"idle": IDLE_SHARE, "busy": BUSY_SHARE * cpus}.get(name, START_SHARE)
+    return share * steady["seconds"] + PER_START * steady["started"]
+
+
+def judge(name, result, starts, cpus):
+    """What is too much, on so many CPUs."""
     steady, memory = result["steady"], result["memory"]
-    allowed = IDLE_SHARE * steady["seconds"] if name == "idle" else \
-        START_SHARE * steady["seconds"] + PER_START * steady["started"]
-    if name != "busy" and steady["cpu_seconds"] > allowed:
+    allowed = allowed_cpu(name, steady, cpus)
+    if steady["cpu_seconds"] > allowed:
         yield f"{steady['cpu_seconds']:.2f} s of CPU time, allowed are {allowed:.2f}"
     for what, most in ("private_kib", PRIVATE_KIB), ("map_kib", MAP_KIB):
         if (found := max(look[what] for look in memory)) > most:
@@ -274,7 +280,7 @@ def main():
         name, _, seconds = wanted.partition("=")
         results[name] = measure(args, name, float(seconds or args.seconds))
         show(name, results[name], args.threads)
-        wrong += [f"{name}: {what}" for what in judge(name, results[name], args.starts)] if args.judge else []
+        wrong += [f"{name}: {what}" for what in judge(name, results[name], args.starts, os.cpu_count())] if args.judge else []
     machine.write(args.results, "agent", hz=args.freq, starts=args.starts, situations=results)
     if args.write:
         write_page(results)
