@@ -244,7 +244,7 @@ static void set_table(struct binary *b, struct table *t)
 static void fill_table(struct binary_store *store, struct table *t, const struct table_job *j)
 {
 	table_fill(&store->tables, t, j->image.cells, j->took);
-	store->tables.n_kept += j->is_kept;
+	store->tables.n_from_cache += j->is_kept;
 }
 
 static int take_first_table(struct binary_store *store, struct table_job *j)

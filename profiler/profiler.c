@@ -465,7 +465,7 @@ struct profiler_usage profiler_usage(const struct profiler *p)
 		.table_bytes = p->session.pool.n_segments * DP_SEGMENT_SIZE,
 		.table_limit = p->session.pool.max_segments * DP_SEGMENT_SIZE,
 		.tables_made = tables->n_made,
-		.tables_kept = tables->n_kept,
+		.tables_from_cache = tables->n_from_cache,
 		.tables_freed = tables->n_freed,
 		.tables_evicted = tables->n_evicted,
 		.programs = run_stats_of(&p->session),
