@@ -304,6 +304,7 @@ static int take_options(struct dwarfprof *p, const struct dwarfprof_options *opt
 		return err;
 	p->format = o->format ? report_format_by_name(o->format) : NULL;
 	p->profiled = (struct profiler_options){
+		.host_polls = true,
 		.target = { .pids = p->pids,
 			    .n_pids = o->n_pids,
 			    .all = !o->pids,

@@ -26,6 +26,9 @@
 /* If there are more records, they have gathered already. */
 #define MAX_GATHERED 256
 
+/* So many rings are asked at a time whether they are readable. */
+#define AT_ONCE 64
+
 /* If there is much to do, results so far are published to the kernel after this time. */
 #define PUBLISH_NS UINT64_C(5000000)
 
@@ -47,12 +50,22 @@ struct sideband {
 	uint8_t *bytes; /* of these records, and perhaps still of handled ones */
 	size_t n_bytes, bytes_size;
 	uint64_t n_read;
-	size_t n_looked; /* of these, of which is known: */
+	size_t n_looked; /* of these, whose haste is known: */
 	enum sideband_haste looked;
-	size_t n_begun, n_ended; /* programs, and processes */
-	bool has_lost;           /* records were lost since the last question */
-	bool is_behind;          /* the last time, some were left */
+	bool has_lost;  /* records were lost since the last question */
+	bool is_behind; /* the last time, some were left */
 };
+
+static void ring_close(struct sideband *s, unsigned int cpu)
+{
+	if (s->fds[cpu] < 0)
+		return;
+	/* close() would not remove it if a child of this process has it, too. */
+	epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->fds[cpu], NULL);
+	munmap(s->rings[cpu], (SIDEBAND_PAGES + 1) * s->page_size);
+	s->rings[cpu] = NULL;
+	close(steal_fd(&s->fds[cpu]));
+}
 
 static int ring_open(struct sideband *s, unsigned int cpu)
 {
@@ -60,6 +73,7 @@ static int ring_open(struct sideband *s, unsigned int cpu)
 	size_t size = (SIDEBAND_PAGES + 1) * s->page_size;
 	_cleanup_close_ int fd = event_open_sideband(cpu);
 	void *ring;
+	int err;
 
 	if (fd < 0)
 		return steal_fd(&fd);
@@ -68,16 +82,11 @@ static int ring_open(struct sideband *s, unsigned int cpu)
 		return -errno;
 	s->rings[cpu] = ring;
 	s->fds[cpu] = steal_fd(&fd);
-	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->fds[cpu], &readable) < 0 ? -errno : 0;
-}
-
-static void ring_close(struct sideband *s, unsigned int cpu)
-{
-	if (s->fds[cpu] < 0)
-		return;
-	munmap(s->rings[cpu], (SIDEBAND_PAGES + 1) * s->page_size);
-	s->rings[cpu] = NULL;
-	close(steal_fd(&s->fds[cpu]));
+	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->fds[cpu], &readable) == 0)
+		return 0;
+	err = -errno;
+	ring_close(s, cpu);
+	return err;
 }
 
 static int rings_open(struct sideband *s, unsigned int n_cpus)
@@ -120,7 +129,7 @@ static struct perf_event_header *header_of(const struct sideband *s, const struc
 	return (void *)(s->bytes + r->at);
 }
 
-/* Drops the bytes of handled records. Does nothing if there is no memory for it. */
+/* Drops the bytes of handled records, if that is worth it and there is memory for it. */
 static void bytes_compact(struct sideband *s)
 {
 	size_t size = 0, n = 0;
@@ -128,7 +137,7 @@ static void bytes_compact(struct sideband *s)
 
 	for (size_t i = 0; i < s->n_records; i++)
 		size += s->records[i].size;
-	bytes = malloc(size);
+	bytes = size < s->n_bytes / 2 ? malloc(size) : NULL;
 	if (!bytes)
 		return;
 	for (size_t i = 0; i < s->n_records; i++) {
@@ -158,8 +167,9 @@ static void bytes_forget(struct sideband *s)
 static void records_drop(struct sideband *s, size_t n)
 {
 	s->n_records -= n;
-	if (n > 0)
-		memmove(s->records, s->records + n, s->n_records * sizeof(*s->records));
+	if (n == 0)
+		return;
+	memmove(s->records, s->records + n, s->n_records * sizeof(*s->records));
 	if (s->n_records > 0 && s->n_bytes > USUAL_BYTES)
 		bytes_compact(s);
 	if (s->n_records == 0)
@@ -276,18 +286,13 @@ static enum sideband_haste record_haste(const struct perf_event_header *record,
 /* Looks at the records that were read since the last look. */
 static void look_at_records(struct sideband *s, const struct process_table *table)
 {
-	if (s->n_looked == 0) {
+	if (s->n_looked == 0)
 		s->looked = SIDEBAND_LATER;
-		s->n_begun = s->n_ended = 0;
-	}
 	for (; s->n_looked < s->n_records; s->n_looked++) {
 		const struct perf_event_header *record = header_of(s, &s->records[s->n_looked]);
 		enum sideband_haste haste = record_haste(record, table);
-		int begins = perf_record_begins(record);
 
 		s->looked = haste > s->looked ? haste : s->looked;
-		s->n_begun += begins > 0;
-		s->n_ended += begins < 0;
 	}
 }
 
@@ -308,10 +313,19 @@ static enum sideband_haste haste_of(struct sideband *s, const struct process_tab
 
 struct sideband_look sideband_look(struct sideband *s, const struct process_table *table)
 {
-	struct sideband_look look = { .haste = haste_of(s, table), .n_read = s->n_read };
+	enum sideband_haste haste = haste_of(s, table);
 
-	look.expects_more = s->n_looked > 0 && (s->n_begun > s->n_ended || s->n_ended == 0);
-	return look;
+	return (struct sideband_look){ haste, s->n_read };
+}
+
+/* Asking perf whether a ring is readable makes it forget that it was (perf_poll()). */
+void sideband_forget_wakeups(struct sideband *s)
+{
+	struct epoll_event events[AT_ONCE];
+
+	for (size_t i = 0; i < s->n_rings; i += AT_ONCE)
+		if (epoll_wait(s->epoll, events, AT_ONCE, 0) < AT_ONCE)
+			return;
 }
 
 uint64_t sideband_n_read(const struct sideband *s)

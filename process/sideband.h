@@ -24,7 +24,10 @@ struct sideband *sideband_free(struct sideband *sideband);
 /* From now on, adds functions that the kernel gets to kallsyms, which must outlive the records. */
 void sideband_tell_kallsyms(struct sideband *sideband, struct kallsyms *kallsyms);
 
-/* Returns a descriptor, which the sideband owns, that becomes readable when a record is added. */
+/*
+ * Returns a descriptor, which the sideband owns, that becomes readable when records are added to a
+ * ring. poll(2) tells it once: read the rings after it.
+ */
 int sideband_fd(const struct sideband *sideband);
 
 /*
@@ -57,11 +60,13 @@ enum sideband_haste {
 struct sideband_look {
 	enum sideband_haste haste; /* of the records that are not handled yet */
 	uint64_t n_read;           /* the number of all records so far */
-	bool expects_more;         /* soon: more programs have started than processes ended */
 };
 
 /* Reads the rings, without a system call, and handles nothing. */
 struct sideband_look sideband_look(struct sideband *sideband, const struct process_table *table);
+
+/* Lets the descriptor become readable only when records are added from now on. */
+void sideband_forget_wakeups(struct sideband *sideband);
 
 /* The number of records read so far. */
 uint64_t sideband_n_read(const struct sideband *sideband);

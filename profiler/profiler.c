@@ -320,7 +320,7 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 	if (err == 0)
 		err = drain_init(&p->drain, &p->session, p->sideband, &p->stores.table,
 				 o->target.filter, p->unwinder, p->verify, p->report_queue);
-	record_wait_init(&p->record_wait, needs_gather_ns(&p->needs));
+	record_wait_init(&p->record_wait, o->host_polls ? 0 : needs_gather_ns(&p->needs));
 	p->drain.intervals.kallsyms = p->kallsyms;
 	p->drain.unread = p->kallsyms;
 	p->drain.label_sources = o->label_sources;
@@ -338,7 +338,7 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 	return err;
 }
 
-/* Registers everything that wakes the loop, but for records. After each wake-up the rings are read. */
+/* Registers everything that wakes the loop, except records (profiler_run()). */
 static int watch_all(struct profiler *p)
 {
 	const struct profiler_options *o = p->options;
@@ -350,6 +350,8 @@ static int watch_all(struct profiler *p)
 		err = process_lists_listen(&p->stores.table, &p->loop);
 	if (err == 0)
 		err = cpu_watch_listen(&p->cpus, &p->session, p->sideband, &p->loop);
+	if (err == 0 && o->host_polls)
+		err = loop_add(&p->loop, sideband_fd(p->sideband), NULL, NULL);
 	if (err == 0 && p->launched)
 		err = watch_add_process(&p->watch, p->launched);
 	for (size_t i = 0; err == 0 && i < o->target.n_pids; i++)

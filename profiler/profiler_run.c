@@ -55,26 +55,42 @@ static bool may_rest(const struct profiler *p, uint64_t n_events, uint64_t now)
 {
 	return p->loop.n_events == n_events && p->drain.boundary.time_ns == 0 &&
 	       p->drain.held.n == 0 && !drain_is_behind(&p->drain) &&
-	       now < p->drained + DRAIN_EVERY_NS;
+	       (now < p->drained + DRAIN_EVERY_NS || p->record_wait.gathers);
+}
+
+static struct sideband_look look(struct profiler *p)
+{
+	const struct process_table *table = &p->stores.table;
+	struct sideband_look look = sideband_look(p->sideband, table);
+
+	if (!record_wait_polls(&p->record_wait) || look.n_read != p->record_wait.n_seen)
+		return look;
+	/* Polling ends here. Records that were polled must not wake this thread any more. */
+	sideband_forget_wakeups(p->sideband);
+	return sideband_look(p->sideband, table);
 }
 
 /* Whether records can wait: beyond the time at which the caller returns, they cannot. */
 static bool can_wait(struct profiler *p, uint64_t until, uint64_t now)
 {
-	const struct sideband_look look = sideband_look(p->sideband, &p->stores.table);
+	struct sideband_look found;
 
-	return record_wait_allows(&p->record_wait, &look, &p->drain.ticks, now) &&
+	if (p->record_wait.gather_ns == 0)
+		return false;
+	found = look(p);
+	return record_wait_allows(&p->record_wait, &found, &p->drain.ticks, now) &&
 	       record_wait_due(&p->record_wait) <= until;
 }
 
 int profiler_run(struct profiler *p, uint64_t until_ns)
 {
 	const uint64_t n_events = p->loop.n_events;
-	int fd = record_wait_polls(&p->record_wait) ? -1 : sideband_fd(p->sideband);
+	bool polls = p->options->host_polls || record_wait_polls(&p->record_wait);
+	int fd = polls ? -1 : sideband_fd(p->sideband);
 	int err = loop_run_with(&p->loop, fd, time_to_wait(p, until_ns));
 	uint64_t now = clock_now_ns();
 
-	if (err == 0 && may_rest(p, n_events, now) && can_wait(p, until_ns, now))
+	if (err == 0 && can_wait(p, until_ns, now) && may_rest(p, n_events, now))
 		return 0;
 	return err < 0 ? err : drain(p);
 }

@@ -17,18 +17,20 @@ struct ticks;
  * open unknown files before their processes end.
  */
 struct record_wait {
-	uint64_t gather_ns; /* how long records are gathered if no sample is due; 0: not at all */
-	uint64_t n_seen;    /* number of records at the last look, */
+	uint64_t
+		gather_ns; /* for how long, at first, records are gathered; 0: records never wait */
+	uint64_t n_seen;   /* number of records at the last look, */
 	uint64_t n_handled; /* and when records were last handled */
 	uint64_t due;       /* when waiting records must be handled; 0: not known */
 	uint64_t poll_at;   /* when the rings are polled next; 0: records wake the thread */
 	uint64_t poll_ns;   /* the longest time between two polls; 0: records wake the thread */
-	unsigned int n_follows; /* looks in a row that found a program starting */
+	bool is_awaited;    /* some of the waiting records must be handled when they are due */
+	bool gathers;       /* the last look has found the first of several records */
 };
 
 void record_wait_init(struct record_wait *ret, uint64_t gather_ns);
 
-/* Call it when all n_read records so far have been handled. */
+/* Call it when records have been handled; n_read have been read so far. */
 void record_wait_restart(struct record_wait *wait, uint64_t n_read, const struct ticks *ticks,
 			 uint64_t now);
 
@@ -42,7 +44,7 @@ bool record_wait_polls(const struct record_wait *wait);
 /* Returns how long to wait for anything else: most_ns, or less if the rings are polled before. */
 uint64_t record_wait_ns(const struct record_wait *wait, uint64_t most_ns, uint64_t now);
 
-/* Returns when waiting records must be handled; 0: not known, or none are waiting. */
+/* Returns when waiting records must be handled; 0: not known, or none must. */
 uint64_t record_wait_due(const struct record_wait *wait);
 
 #endif

@@ -167,11 +167,6 @@ static enum sideband_haste haste(void)
 	return sideband_look(sideband, &table).haste;
 }
 
-static bool expects_more(void)
-{
-	return sideband_look(sideband, &table).expects_more;
-}
-
 static bool can_wait(void)
 {
 	return haste() >= SIDEBAND_LATER && haste() <= SIDEBAND_SOON;
@@ -253,31 +248,6 @@ Test(sideband_ring, lets_threads_wait_for_processes)
 	drain();
 	cr_assert(is_known(1) && process_table_find(&table, PID(0))->exited != TIME_NEVER);
 	cr_assert_eq(haste(), SIDEBAND_NEVER);
-}
-
-/* Unless what has started has ended by now. */
-Test(sideband_ring, expects_more_of_a_program)
-{
-	cr_assert(!expects_more());
-	put_exec(0, GOOD_SIZE);
-	cr_assert_eq(haste(), SIDEBAND_BY_SAMPLE);
-	cr_assert(expects_more());
-	put_task(PERF_RECORD_EXIT, 0, 0);
-	cr_assert_eq(haste(), SIDEBAND_BY_SAMPLE);
-	cr_assert(!expects_more());
-	put_exec(1, GOOD_SIZE);
-	cr_assert_eq(haste(), SIDEBAND_BY_SAMPLE);
-	cr_assert(expects_more());
-	drain();
-	put_task(PERF_RECORD_FORK, 1, 1);
-	put_mapping(0, false);
-	cr_assert_eq(haste(), SIDEBAND_SOON);
-	cr_assert(expects_more());
-	drain();
-	put_task(PERF_RECORD_EXIT, 1, 1);
-	cr_assert_eq(haste(), SIDEBAND_LATER);
-	cr_assert(!expects_more());
-	drain();
 }
 
 /* Some are as young as the reading of the rings, and wait while others are handled. */

@@ -32,9 +32,7 @@ TestSuite(record_wait, .init = begin, .fini = end);
 /* At a time, with so many records since the last look. */
 static bool goes_on(uint64_t time, enum sideband_haste haste, unsigned int n_new)
 {
-	const struct sideband_look look = { .haste = haste,
-					    .n_read = n_read += n_new,
-					    .expects_more = true };
+	const struct sideband_look look = { .haste = haste, .n_read = n_read += n_new };
 
 	return record_wait_allows(&wait, &look, &ticks, time * MS);
 }
@@ -117,29 +115,42 @@ Test(record_wait, goes_on_if_nobody_waits)
 	cr_assert(!record_wait_polls(&wait));
 }
 
-/* A program that starts causes more records within milliseconds. */
+/* A program that starts causes more records within milliseconds, and a sample may be taken at any time. */
 Test(record_wait, gathers_if_the_next_sample_is_not_known)
 {
-	uint64_t time = SAMPLE;
-	int n = 1;
-
 	ticks.period_ns = 0;
-	cr_assert(goes_on(time, SIDEBAND_BY_SAMPLE, 1));
-	cr_assert_eq(look_after(time), (time + GATHER) * MS);
+	cr_assert(goes_on(SAMPLE, SIDEBAND_BY_SAMPLE, 1));
+	cr_assert_eq(look_after(SAMPLE), (SAMPLE + GATHER) * MS);
 	cr_assert_eq(record_wait_due(&wait), 0);
-	time += GATHER;
-	while (goes_on(time, SIDEBAND_BY_SAMPLE, 1)) {
-		cr_assert_eq(look_after(time), (time + GATHER + 1) * MS);
-		time += GATHER + 1;
-		cr_assert_lt(++n, 20, "it ends");
+	cr_assert(!goes_on(SAMPLE + GATHER, SIDEBAND_BY_SAMPLE, 1));
+	handle(SAMPLE + GATHER);
+	cr_assert_eq(look_after(SAMPLE + GATHER), (SAMPLE + 2 * GATHER) * MS);
+	cr_assert(!goes_on(SAMPLE + 2 * GATHER, SIDEBAND_BY_SAMPLE, 1));
+}
+
+Test(record_wait, gathers_what_is_needed_soon)
+{
+	cr_assert(goes_on(SAMPLE + 20, SIDEBAND_SOON, 1));
+	cr_assert_eq(look_after(SAMPLE + 20), (SAMPLE + 20 + GATHER) * MS);
+	cr_assert(!goes_on(SAMPLE + 20 + GATHER, SIDEBAND_SOON, 1));
+	handle(SAMPLE + 20 + GATHER);
+	handle(SAMPLE + 40);
+	cr_assert(goes_on(SAMPLE + 47, SIDEBAND_SOON, 1));
+	cr_assert_lt(look_after(SAMPLE + 47), (SAMPLE + 50) * MS, "but not beyond the sample");
+}
+
+/* They are not due, but those that come after them may be. */
+Test(record_wait, polls_before_a_sample_though_nobody_waits)
+{
+	uint64_t time = SAMPLE + 25, at;
+
+	cr_assert(goes_on(time, SIDEBAND_LATER, 1));
+	while ((at = look_after(time)) < (SAMPLE + 47) * MS) {
+		time = at / MS;
+		cr_assert(goes_on(time, SIDEBAND_LATER, 1));
 	}
-	cr_assert_gt(n, 2);
-	handle(time);
-	cr_assert(goes_on(time + 1, SIDEBAND_SOON, 1));
-	cr_assert(!goes_on(time + 4, SIDEBAND_SOON, 0), "no more have come");
-	handle(time + 4);
-	cr_assert_leq(look_after(time + 4), (time + 8) * MS,
-		      "not for long, as a sample may be taken");
+	cr_assert_lt(at, (SAMPLE + 50) * MS);
+	cr_assert(!goes_on(SAMPLE + 49, SIDEBAND_BY_SAMPLE, 1));
 }
 
 Test(record_wait, is_over_at_once_at_high_rates)
