@@ -58,7 +58,7 @@ struct report_queue {
 	size_t n_slots;
 	struct names *names;
 	bool keeps_names;
-	pthread_t thread, reader;
+	pthread_t thread, reader; /* report_queue_run(), report_queue_read() */
 	bool has_thread, has_reader;
 	struct label_finisher *finisher; /* NULL: none */
 	pthread_mutex_t lock;            /* protects all that follows */
@@ -289,13 +289,11 @@ static int start_thread(struct report_queue *q, void *(*run)(void *), const char
 	return 0;
 }
 
-static int start_threads(struct report_queue *q)
+/* Only if there is something to read: most programs have no runtime. */
+static int start_reader(struct report_queue *q)
 {
-	int err = start_thread(q, report_queue_run, "reports", &q->thread);
+	int err = q->has_reader ? 0 : start_thread(q, report_queue_read, "code", &q->reader);
 
-	q->has_thread = err == 0;
-	if (err == 0)
-		err = start_thread(q, report_queue_read, "code", &q->reader);
 	q->has_reader = err == 0;
 	return err;
 }
@@ -322,7 +320,9 @@ int report_queue_new(struct report **reports, size_t n_reports, struct names *na
 	if (q->slots)
 		note_oldest(q);
 	q->located = calloc(DP_MAX_FRAMES, sizeof(*q->located));
-	err = q->slots && q->located ? start_threads(q) : -ENOMEM;
+	err = q->slots && q->located ? start_thread(q, report_queue_run, "reports", &q->thread) :
+				       -ENOMEM;
+	q->has_thread = err == 0;
 	if (err < 0)
 		q = report_queue_free(q);
 	*ret = q;
@@ -402,7 +402,9 @@ int report_queue_add(struct report_queue *q, const struct sample *sample,
 	item->sample.kernel = put_array(&to, sample->kernel, kernel_size);
 	if (sample->labels)
 		item->sample.labels = put_array(&to, sample->labels, labels_size);
-	err = add_item(q, item);
+	err = item->is_unread ? start_reader(q) : 0;
+	if (err == 0)
+		err = add_item(q, item);
 	if (err == 0)
 		item = NULL;
 	else
