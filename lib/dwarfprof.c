@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "formats/report_format.h"
 #include "kernel/filter.h"
 #include "log/clock.h"
 #include "loop/loop.h"

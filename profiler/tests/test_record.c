@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "formats/report_format.h"
 #include "kernel/filter.h"
 #include "kernel/permission.h"
 #include "kernel/run_stats.h"
