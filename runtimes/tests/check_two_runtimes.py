@@ -6,8 +6,7 @@ usage: check_two_runtimes.py [--show] DWARFPROF
 
 The program's innermost function writes down Python's and Ruby's own lists of their frames. What calls what is known by
 construction: each language's frames have to be its list, and the order of both the one in ORDER. At least
-SHARE of MIN_SAMPLES samples have all that, and none has anything else but less of it. Python's evaluation loop, whose
-name its file exports, has a frame with `--native-frames=all` alone, in SHARE of both.
+SHARE of MIN_SAMPLES samples have all that, and none has anything else but less of it.
 
 With Perl's library loaded last, and called by the innermost function, Python's and Perl's frames are read, which are
 in the first mappings. Ruby's remain native, which has to be said.
@@ -29,7 +28,6 @@ PYTHON = "/usr/bin/python3"
 RUBY = "/usr/lib/*/libruby-3.*.so.3.?"
 
 PERL = "/usr/lib/*/libperl.so.5.??"
-LOOP = "_PyEval_EvalFrameDefault"
 THIRD = "its runtime (ruby) is the third of process "
 
 PROGRAM = '''\
@@ -75,13 +73,13 @@ with open(sys.argv[2], "w") as file:
 ORDER = ["python", "ruby", "python"]
 
 
-def profile(dwarfprof, libraries, directory, *options):
+def profile(dwarfprof, libraries, directory):
     """What the languages say, the samples, and what was said."""
     program, ruby, python, output = (os.path.join(directory, name) for name in ("p.py", "ruby", "python", "samples"))
     with open(program, "w", encoding="utf-8") as file:
         file.write(PROGRAM)
-    said = subprocess.run([dwarfprof, *options, "-F", "499", "--format", "jsonl", "-o", output, "--", PYTHON, program, ruby,
-                           python, *libraries], check=True, timeout=120, stderr=subprocess.PIPE, text=True).stderr
+    said = subprocess.run([dwarfprof, "-F", "499", "--format", "jsonl", "-o", output, "--", PYTHON, program, ruby, python,
+                           *libraries], check=True, timeout=120, stderr=subprocess.PIPE, text=True).stderr
     with open(python, encoding="utf-8") as file:
         wanted = json.load(file)
     with open(ruby, encoding="utf-8") as file:
@@ -112,18 +110,15 @@ def is_part(sample, wanted):
     return True
 
 
-def check_two(dwarfprof, ruby, mode, show):
+def check_two(dwarfprof, ruby, show):
     with tempfile.TemporaryDirectory() as directory:
-        wanted, samples, said = profile(dwarfprof, [ruby], directory, f"--native-frames={mode}")
+        wanted, samples, said = profile(dwarfprof, [ruby], directory)
     whole = sum(is_whole(s, wanted) for s in samples)
     wrong = [s for s in samples if not is_part(s, wanted)]
-    as_asked = sum((LOOP in names_of(s, "native")) == (mode == "all") for s in samples)
-    print(f"python and ruby, native frames: {mode}: {len(samples)} samples, {whole} whole, {len(wrong)} wrong, "
-          f"{as_asked} {'with' if mode == 'all' else 'without'} loops; ruby says", *wanted["ruby"])
+    print(f"python and ruby: {len(samples)} samples, {whole} whole, {len(wrong)} wrong; ruby says", *wanted["ruby"])
     for sample in [s for s in samples if not is_whole(s, wanted)][:3] if show else []:
         print(*[(f["kind"], f["symbol"]) for f in sample["user_stack"]], sep="\n    ")
-    return (len(samples) >= MIN_SAMPLES and min(whole, as_asked) >= SHARE * len(samples) and not wrong and
-            THIRD not in said)
+    return len(samples) >= MIN_SAMPLES and whole >= SHARE * len(samples) and not wrong and THIRD not in said
 
 
 def has_native_ruby(sample):
@@ -149,7 +144,7 @@ def main():
     if os.geteuid() != 0 or not ruby:
         return 77
     show = "--show" in sys.argv
-    good = all([check_two(sys.argv[-1], ruby[0], mode, show) for mode in ("fold", "all")])
+    good = check_two(sys.argv[-1], ruby[0], show)
     if perl:
         good &= check_three(sys.argv[-1], [ruby[0], perl[0]], show)
     return 0 if good else 1
