@@ -70,7 +70,7 @@ Test(record_wait, is_over_before_a_sample)
 	cr_assert_eq(record_wait_due(&wait), due, "more of them do not move it");
 	cr_assert(!goes_on(due / MS + 1, SIDEBAND_BY_SAMPLE, 0));
 	handle(due / MS + 1);
-	cr_assert_leq(look_after(due / MS + 1), record_wait_due(&wait));
+	cr_assert_lt(look_after(due / MS + 1), (SAMPLE + 100) * MS);
 	handle(due / MS + 2);
 	cr_assert(!record_wait_polls(&wait), "none have come since");
 }
