@@ -66,6 +66,8 @@ static void put_tables(const struct profiler_usage *u, FILE *to)
 	    u->table_limit);
 	put(to, "tables_made", COUNTER, NULL, "Unwind tables made by the present run.",
 	    u->tables_made);
+	put(to, "tables_from_cache", COUNTER, NULL, "Those of them that were read from the cache.",
+	    u->tables_from_cache);
 	put(to, "tables_freed", COUNTER, NULL, "Tables of binaries that nobody maps.",
 	    u->tables_freed);
 	put(to, "tables_evicted", COUNTER, NULL, "Tables removed for lack of memory.",

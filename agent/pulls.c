@@ -9,6 +9,7 @@
 
 #include "agent/cgroup_filter.h"
 #include "base/cleanup.h"
+#include "formats/report_format.h"
 #include "limits/limits.h"
 
 enum pull_state {

@@ -11,6 +11,7 @@
 #include "cli/name_options.h"
 #include "cli/output_options.h"
 #include "cli/recording_file.h"
+#include "formats/report_format.h"
 #include "log/log.h"
 #include "profiler/fetch.h"
 #include "profiler/record.h"

@@ -17,7 +17,7 @@
 #include "cli/top_keys.h"
 #include "cli/top_rescue.h"
 #include "log/log.h"
-#include "report/top_table.h"
+#include "text/top_table.h"
 
 /* A program that ends at once, as without permission, should not make the screen flash. */
 #define FIRST_DRAWING_MS 200

@@ -8,7 +8,7 @@
 
 #include "cli/kept_stderr.h"
 #include "cli/top_screen.h"
-#include "report/top_view.h"
+#include "text/top_view.h"
 
 /*
  * The terminal of `dwarfprof top`: shows intervals and handles keys, in its own thread, so that sampling never waits

@@ -9,7 +9,7 @@
 
 /* At this rate or below, records may be gathered. */
 #define FEW_HZ 199
-/* The longest wait: after 5 ms the file of a short-lived test program may be deleted. */
+/* A short-lived program's file may be deleted after 5 ms, so an unknown one should not wait longer. */
 #define MAX_GATHER_NS UINT64_C(3000000)
 /* The wait is 1/15 of the sampling period. */
 #define GATHER_SHARE 15

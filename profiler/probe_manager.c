@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "formats/json_value.h"
 #include "limits/limits.h"
 #include "log/log.h"
-#include "report/json_value.h"
 #include "sandbox/parsers.h"
 
 struct probe_manager {

@@ -11,11 +11,11 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "formats/json_value.h"
 #include "limits/limits.h"
 #include "log/log.h"
 #include "profiler/probe_manager.h"
 #include "profiler/probe_peer.h"
-#include "report/json_value.h"
 
 #define MAX_RATE_LIMIT 1000000
 

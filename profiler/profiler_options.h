@@ -81,6 +81,8 @@ struct profiler_options {
 	 * Has the user interrupted it? Called while tables are awaited and probes are set. Before sampling, this
 	 * leads to -ECANCELED; at its end, to a short wait. May be NULL.
 	 */
+	/* The host waits for the loop's descriptor itself, so each record makes that readable. */
+	bool host_polls;
 	bool (*is_interrupted)(const void *arg);
 	const void *interrupt_arg;
 };

@@ -11,7 +11,7 @@
  * Samples on their way to the reports, which a thread of its own writes: looking up the first name
  * in a large binary, or writing to a full pipe, takes longer than the kernel's rings can wait. Only
  * that thread looks up names, so modules need no locks; nobody else may until
- * report_queue_finish().
+ * report_queue_finish(). Another one reads what names frames of runtimes (frame_read()) meanwhile.
  */
 struct report_queue;
 

@@ -28,8 +28,9 @@
  */
 #define REPORT_NS UINT64_C(5000000)
 
-/* How often it is looked for what can be forgotten, and for losses; and through all processes. */
-#define SWEEP_NS UINT64_C(50000000)
+/* How often unused objects and losses are looked for, more often if tables wait for room, and ended processes. */
+#define SWEEP_NS UINT64_C(200000000)
+#define MAKE_ROOM_NS UINT64_C(50000000)
 #define FORGET_NS UINT64_C(500000000)
 
 /* Interval of the last wait for tables. */
@@ -460,6 +461,7 @@ static int pass_boundary(struct drain *d, uint64_t time)
 		err = release_kept(d, b.time_ns);
 	if (err < 0)
 		return err;
+	losses_count(d->session, d->n_dropped, d->dropped_ns, &d->totals);
 	totals = d->totals;
 	d->boundary.time_ns = 0;
 	totals.duration_ns = b.duration_ns;
@@ -507,10 +509,15 @@ static void sweep(struct drain *d, uint64_t now, bool final)
 	d->swept_ns = now;
 }
 
+static uint64_t sweep_ns(const struct drain *d)
+{
+	return d->table->binaries->tables.is_wanted ? MAKE_ROOM_NS : SWEEP_NS;
+}
+
 int drain_run(struct drain *d, bool final)
 {
 	uint64_t now = clock_now_ns();
-	bool has_settled, sweeps = final || now >= d->swept_ns + SWEEP_NS;
+	bool has_settled, sweeps = final || now >= d->swept_ns + sweep_ns(d);
 	int err;
 
 	process_lists_look(d->table);

@@ -12,7 +12,7 @@ struct runtime_names;
 
 /*
  * The names of the code of runtimes in one process, by runtime, code, tag and position: read from
- * its memory once, by the thread that looks up names, and given to the struct jit of
+ * its memory once, by the thread that calls code_source.read(), and given to the struct jit of
  * process->jitted's module, which owns them (code_source.h). Beyond half of the limit of memory for
  * names (jit.h) code is named without positions, and beyond all of it as if it were gone.
  *

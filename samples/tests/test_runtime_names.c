@@ -150,8 +150,8 @@ static uint64_t put(uint64_t code, uint64_t position)
 				 &(struct dp_runtime_frame){ code, position, 10 });
 }
 
-/* The functions and lines that a number stands for, innermost first. */
-static const char *name_of(uint64_t number)
+/* The functions and lines that a number stands for, innermost first, of what has been read. */
+static const char *known_name_of(uint64_t number)
 {
 	struct module *module = process.jitted->module;
 	static char text[256];
@@ -172,6 +172,35 @@ static const char *name_of(uint64_t number)
 			snprintf(text + at, sizeof(text) - at, ":%u", location->column);
 	}
 	return text;
+}
+
+static const char *name_of(uint64_t number)
+{
+	struct code_source *code = process.jitted->module->code;
+
+	code->read(code, number);
+	return known_name_of(number);
+}
+
+/* Who locates does not wait for memory, and needs none. */
+Test(runtime_names, only_reading_reads)
+{
+	struct code_source *code = process.jitted->module->code;
+	uint64_t number = put(1, 2), other = put(2, COMPILED), gone = put(3, 2);
+	const struct source_location *location;
+	const uint64_t *located;
+	bool is_near;
+
+	cr_assert_eq(code->locate(code, number, &located, &is_near), 1);
+	cr_expect_not(jit_find(process.jitted->module->jit, *located, true, &location));
+	cr_expect_eq(n_read, 0);
+	code->read(code, number);
+	code->read(code, other);
+	read_error = expand_error = -EFAULT;
+	cr_expect_str_eq(known_name_of(number), "f1:12");
+	cr_expect_str_eq(known_name_of(other), "f100:50 f2:11");
+	cr_expect_str_eq(name_of(gone), "[moved]:0");
+	cr_expect_str_eq(known_name_of(number), "f1:12");
 }
 
 Test(runtime_names, functions)
