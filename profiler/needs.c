@@ -9,7 +9,7 @@
 
 /* At this rate or below, records may be gathered. */
 #define FEW_HZ 199
-/* A short-lived program's file may be deleted after 5 ms, so an unknown one should not wait longer. */
+/* Gathering is short: the file of a short-lived program may be deleted after 5 ms. */
 #define MAX_GATHER_NS UINT64_C(3000000)
 /* The wait is 1/15 of the sampling period. */
 #define GATHER_SHARE 15
