@@ -58,6 +58,7 @@ struct profiler_options {
 	 * or NULL
 	 */
 	const char *probe_socket;
+	bool has_cgroups;      /* samples have the ids of their cgroups */
 	bool process_metrics;  /* samples have labels of what their process uses */
 	bool crashes;          /* sampled, too, beside one event of another kind */
 	unsigned int max_rate; /* samples per process and second; 0: no limit */

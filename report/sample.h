@@ -39,6 +39,7 @@ struct sample {
 	uint64_t value_ns;   /* duration of each, or another number (value.h); 0: not measured */
 	uint32_t cpu;
 	pid_t pid, tid;
+	uint64_t cgroup; /* its id in cgroup v2; 0: not known */
 	char comm[DP_COMM_SIZE + 1];
 	char thread_name[DP_COMM_SIZE + 1];
 	enum dp_outcome outcome;

@@ -229,6 +229,7 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 		.cpu = raw->cpu,
 		.pid = (pid_t)raw->pid,
 		.tid = (pid_t)raw->tid,
+		.cgroup = names->cgroup,
 		.outcome = walk->outcome,
 		.fault_address = walk->outcome == DP_READ_FAULT ? walk->fault_address : 0,
 		.user = d->frames,
