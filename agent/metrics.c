@@ -247,7 +247,8 @@ void figures_write_metrics(const struct figures *f, FILE *to)
 	put(to, "intervals_failed", COUNTER, NULL, "Files that could not be written.",
 	    f->intervals_failed);
 	put(to, "processes_unlabelled", COUNTER, NULL,
-	    "Processes that ended before their cgroup was read.", f->processes_unlabelled);
+	    "Processes that ended before their cgroup was read, and whose cgroup is not known.",
+	    f->processes_unlabelled);
 	if (f->has_store)
 		put_store(&f->store, to);
 	put_backends(f, to);

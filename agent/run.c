@@ -122,6 +122,7 @@ static int open_profiler(struct run *r)
 		return err;
 	r->profiled = o->profiler;
 	r->profiled.names = r->names;
+	r->profiled.has_cgroups = process_labels_set_cgroups(r->labels, "/proc/self/mounts");
 	r->profiled.cpu_budget = r->budget;
 	r->profiled.is_interrupted = is_to_end;
 	r->profiled.interrupt_arg = r;
