@@ -152,7 +152,8 @@ static int start(struct run *r)
 	for (size_t i = 0; err == 0 && i < RUN_TRACKS; i++)
 		err = new_interval(r, &r->tracks[i], &r->tracks[i].interval);
 	if (err == 0 && r->options->pulls)
-		err = pulls_report_new(r->options->pulls, &r->context, &r->window, &r->pulled);
+		err = pulls_report_new(r->options->pulls, &r->context, &r->window, r->labels,
+				       &r->pulled);
 	if (err < 0)
 		return err;
 	for (size_t i = 0; i < RUN_TRACKS; i++)
