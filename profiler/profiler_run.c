@@ -169,7 +169,7 @@ int profiler_finish(struct profiler *p)
 	if (err == 0)
 		err = drain_finish_off_cpu(&p->drain, p->stopped);
 	if (err == 0 && (p->needs.session.programs & EVENT_BIT(DP_EVENT_ALLOC)))
-		err = kept_memory_report(&p->drain.memory, &p->session, p->report_queue,
+		err = live_memory_report(&p->drain.memory, &p->session, p->report_queue,
 					 &p->drain.totals, p->stopped);
 	label_probe_count(&p->session, &p->drain.spans, &p->drain.totals);
 	if (p->needs.session.label_probes > 0)

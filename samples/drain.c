@@ -43,7 +43,7 @@ void drain_done(struct drain *d)
 	copies_done(&d->copies);
 	off_cpu_done(&d->intervals);
 	spans_done(&d->spans);
-	kept_memory_done(&d->memory);
+	live_memory_done(&d->memory);
 	runtime_join_done(&d->runtime_join);
 	unknown_pids_done(&d->unknown_pids);
 	ticks_done(&d->ticks);
@@ -170,20 +170,20 @@ static int report_known(void *arg, const struct sample *sample)
 /* Now, or when it is known whether it is in a call that took long enough. */
 static int report_or_keep(struct drain *d, struct sample *sample, const struct span_list *calls)
 {
-	struct kept_sample *kept;
+	struct owned_sample *kept;
 	int err;
 
 	if (!spans_hold(&d->spans, calls))
 		return report_known(d, sample);
 	verification_drop(steal_ptr(sample->verification)); /* counted, but not kept */
-	err = kept_sample_new(sample, calls, &kept);
+	err = owned_sample_new(sample, calls, &kept);
 	return err < 0 ? err : spans_keep(&d->spans, kept);
 }
 
 /* Ends an interval. Without a sample, it began before the profiled program ran. */
 static int report_off_cpu_end(struct drain *d, const struct dp_off_cpu_end *end)
 {
-	_cleanup_(kept_sample_freep) struct kept_sample *b = NULL;
+	_cleanup_(owned_sample_freep) struct owned_sample *b = NULL;
 	int err;
 
 	if (end->time_ns == 0) {
@@ -260,7 +260,7 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 		return err;
 	runtime_join_sample(&d->runtime_join, in_kernel, walk->runtime ?: sample_runtime(q->sample),
 			    &sample);
-	err = kept_memory_add(&d->memory, q->sample, &sample);
+	err = live_memory_add(&d->memory, q->sample, &sample);
 	if (err == 0 && !off_cpu)
 		return report_or_keep(d, &sample, &calls);
 	verification_drop(steal_ptr(sample.verification)); /* counted, but not kept */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "symbols/debug_kept.h"
+#include "symbols/debug_cache.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -108,7 +108,7 @@ static void remove_oldest(struct list *l, int directory, const char *but, uint64
 	}
 }
 
-void debug_kept_limit(const char *path, uint64_t limit)
+void debug_cache_limit(const char *path, uint64_t limit)
 {
 	_cleanup_free_ char *parent = strdup(path);
 	_cleanup_(list_done) struct list list = { 0 };
@@ -130,7 +130,7 @@ void debug_kept_limit(const char *path, uint64_t limit)
 		remove_oldest(&list, dirfd(directory), path + (slash - parent) + 1, limit);
 }
 
-int debug_kept_make(const char *directory)
+int debug_cache_make(const char *directory)
 {
 	_cleanup_free_ char *parent = strdup(directory);
 	char *slash = parent ? strrchr(parent, '/') : NULL;
@@ -159,7 +159,7 @@ static struct name name_of(const unsigned char *build_id, size_t size)
 	return name;
 }
 
-uint64_t debug_kept_size(const char *directory, const unsigned char *build_id, size_t size)
+uint64_t debug_cache_size(const char *directory, const unsigned char *build_id, size_t size)
 {
 	const struct name name = name_of(build_id, size);
 	_cleanup_closedir_ DIR *all = opendir(directory);
@@ -189,7 +189,7 @@ static void forget_absent(int directory, const char *build_id, time_t since)
 		(void)unlinkat(directory, build_id, AT_REMOVEDIR); /* unless it has more */
 }
 
-void debug_kept_forget_absent(const char *directory, const unsigned char *build_id, size_t size)
+void debug_cache_forget_absent(const char *directory, const unsigned char *build_id, size_t size)
 {
 	const struct name name = name_of(build_id, size);
 	_cleanup_closedir_ DIR *all = opendir(directory);
@@ -198,7 +198,7 @@ void debug_kept_forget_absent(const char *directory, const unsigned char *build_
 		forget_absent(dirfd(all), name.text, time(NULL));
 }
 
-void debug_kept_forget_old(const char *directory)
+void debug_cache_forget_old(const char *directory)
 {
 	_cleanup_closedir_ DIR *all = opendir(directory);
 	const struct dirent *d;
@@ -207,7 +207,7 @@ void debug_kept_forget_old(const char *directory)
 		forget_absent(dirfd(all), d->d_name, time(NULL) - ABSENT_S);
 }
 
-void debug_kept_touch(int fd)
+void debug_cache_touch(int fd)
 {
 	const struct timespec times[] = { { .tv_nsec = UTIME_NOW }, { .tv_nsec = UTIME_OMIT } };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/apart.h"
+#include "cli/confined_run.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -96,7 +96,7 @@ static int start(struct outputs *outputs, int (*fn)(void *arg), void *arg, int *
 	return 0;
 }
 
-int apart_run(enum sandbox_mode mode, struct outputs *outputs, int (*fn)(void *arg), void *arg)
+int confined_run(enum sandbox_mode mode, struct outputs *outputs, int (*fn)(void *arg), void *arg)
 {
 	int status = 0, code, err;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Samples of what is held, made of allocations that the test makes up and of what it says the kernel knows. */
-#include "samples/kept_memory.h"
+#include "samples/live_memory.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
@@ -18,7 +18,7 @@ int __wrap_report_queue_add(struct report_queue *queue, const struct sample *sam
 			    const struct totals *totals);
 bool __wrap_report_queue_is_full(const struct report_queue *queue);
 
-static struct kept_memory memory;
+static struct live_memory memory;
 static struct dp_held held[8];
 static size_t n_held;
 static struct sample reported[8];
@@ -62,10 +62,10 @@ bool __wrap_report_queue_is_full(const struct report_queue *queue)
 
 static void end(void)
 {
-	kept_memory_done(&memory);
+	live_memory_done(&memory);
 }
 
-TestSuite(kept_memory, .fini = end);
+TestSuite(live_memory, .fini = end);
 
 /* As the kernel sends it: the size, and the number of the sample. */
 static struct {
@@ -96,7 +96,7 @@ static uint64_t add_as(enum dp_event event, pid_t pid, uint64_t address, uint64_
 				    .n = DP_ALLOC_N_VALUES };
 	record.words[DP_ALLOC_SIZE] = size;
 	record.words[DP_ALLOC_NUMBER] = number;
-	cr_assert_eq(kept_memory_add(&memory, (const void *)&record, &sample), 0);
+	cr_assert_eq(live_memory_add(&memory, (const void *)&record, &sample), 0);
 	return sample.value_ns;
 }
 
@@ -112,7 +112,7 @@ static void hold(uint64_t number, uint64_t size, uint32_t weight)
 
 static void report(void)
 {
-	cr_assert_eq(kept_memory_report(&memory, NULL, NULL, &totals, 77), 0);
+	cr_assert_eq(live_memory_report(&memory, NULL, NULL, &totals, 77), 0);
 }
 
 static void expect(size_t i, pid_t pid, uint64_t address, uint64_t n, uint64_t size)
@@ -131,7 +131,7 @@ static void expect(size_t i, pid_t pid, uint64_t address, uint64_t n, uint64_t s
 	cr_expect_null(s->labels);
 }
 
-Test(kept_memory, is_summed_by_stack_and_process)
+Test(live_memory, is_summed_by_stack_and_process)
 {
 	add(10, 0x1000, 1, 100);
 	add(10, 0x2000, 2, 100);
@@ -152,7 +152,7 @@ Test(kept_memory, is_summed_by_stack_and_process)
 }
 
 /* The sum of pieces and that of bytes are right, whatever the sizes. */
-Test(kept_memory, of_different_sizes_has_the_sum)
+Test(live_memory, of_different_sizes_has_the_sum)
 {
 	add(10, 0x1000, 1, 10);
 	add(10, 0x1000, 2, 15);
@@ -165,7 +165,7 @@ Test(kept_memory, of_different_sizes_has_the_sum)
 	cr_expect_eq(totals.held_bytes, 40);
 }
 
-Test(kept_memory, is_of_allocations_alone)
+Test(live_memory, is_of_allocations_alone)
 {
 	cr_expect_eq(add_as(DP_EVENT_UPROBE, 10, 0x1000, 1, 100), 0);
 	hold(1, 100, 1);
@@ -173,7 +173,7 @@ Test(kept_memory, is_of_allocations_alone)
 	cr_expect_eq(n_reported, 0);
 }
 
-Test(kept_memory, waits_for_room)
+Test(live_memory, waits_for_room)
 {
 	add(10, 0x1000, 1, 10);
 	hold(1, 10, 1);
@@ -183,7 +183,7 @@ Test(kept_memory, waits_for_room)
 }
 
 /* A sample that was lost, or has a number beyond what is kept. */
-Test(kept_memory, whose_stack_was_lost_is_counted)
+Test(live_memory, whose_stack_was_lost_is_counted)
 {
 	add(10, 0x1000, MEMORY_SAMPLES_MAX, 10);
 	cr_expect_eq(memory.size, 0, "there is no room for it");

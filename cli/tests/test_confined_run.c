@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A process that reads recordings, and the one that waits for it. */
-#include "cli/apart.h"
+#include "cli/confined_run.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #define MAX_FILES 256
 #define PATIENCE_S 20
 
-TestSuite(apart, .timeout = 60);
+TestSuite(confined_run, .timeout = 60);
 
 static bool is_keepers(int fd)
 {
@@ -35,11 +35,11 @@ static int ask_wrongly(void *arg)
 }
 
 /* What the keeper does not understand ends it, and the reader need not wait for answers any more. */
-Test(apart, does_not_wait_for_one_that_has_ended)
+Test(confined_run, does_not_wait_for_one_that_has_ended)
 {
 	struct outputs none = { 0 };
 
-	cr_assert_eq(apart_run(SANDBOX_AUTO, &none, ask_wrongly, NULL), EXIT_CODE_OK);
+	cr_assert_eq(confined_run(SANDBOX_AUTO, &none, ask_wrongly, NULL), EXIT_CODE_OK);
 }
 
 static int ask_for_output(void *arg)
@@ -48,9 +48,9 @@ static int ask_for_output(void *arg)
 	return keeper_begin(0) == -EINVAL ? EXIT_CODE_NO_SAMPLES : EXIT_CODE_FAILED;
 }
 
-Test(apart, returns_what_it_says)
+Test(confined_run, returns_what_it_says)
 {
 	struct outputs none = { 0 };
 
-	cr_assert_eq(apart_run(SANDBOX_AUTO, &none, ask_for_output, NULL), EXIT_CODE_NO_SAMPLES);
+	cr_assert_eq(confined_run(SANDBOX_AUTO, &none, ask_for_output, NULL), EXIT_CODE_NO_SAMPLES);
 }

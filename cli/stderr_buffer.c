@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/kept_stderr.h"
+#include "cli/stderr_buffer.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -11,23 +11,23 @@
 /* What is kept of many messages: at least half of it. */
 #define MAX_KEPT (128 * 1024)
 
-static void close_both(struct kept_stderr *kept)
+static void close_both(struct stderr_buffer *b)
 {
-	if (kept->old_fd >= 0)
-		close(kept->old_fd);
-	if (kept->kept_fd >= 0)
-		close(kept->kept_fd);
-	kept->old_fd = kept->kept_fd = -1;
+	if (b->old_fd >= 0)
+		close(b->old_fd);
+	if (b->buffer_fd >= 0)
+		close(b->buffer_fd);
+	b->old_fd = b->buffer_fd = -1;
 }
 
-void kept_stderr_begin(struct kept_stderr *ret)
+void stderr_buffer_begin(struct stderr_buffer *ret)
 {
-	*ret = (struct kept_stderr){
+	*ret = (struct stderr_buffer){
 		.old_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0),
-		.kept_fd = memfd_create("stderr", MFD_CLOEXEC),
+		.buffer_fd = memfd_create("stderr", MFD_CLOEXEC),
 	};
 	pthread_mutex_init(&ret->lock, NULL);
-	if (ret->old_fd < 0 || ret->kept_fd < 0 || dup2(ret->kept_fd, STDERR_FILENO) < 0)
+	if (ret->old_fd < 0 || ret->buffer_fd < 0 || dup2(ret->buffer_fd, STDERR_FILENO) < 0)
 		close_both(ret);
 }
 
@@ -50,20 +50,20 @@ static uint64_t count_lines(int fd, off_t at, off_t end)
 	return n_lines;
 }
 
-void kept_stderr_trim(struct kept_stderr *kept)
+void stderr_buffer_trim(struct stderr_buffer *b)
 {
 	struct stat status;
 	off_t start;
 
-	pthread_mutex_lock(&kept->lock);
-	if (kept->kept_fd >= 0 && fstat(kept->kept_fd, &status) == 0 &&
-	    status.st_size - kept->start > MAX_KEPT) {
+	pthread_mutex_lock(&b->lock);
+	if (b->buffer_fd >= 0 && fstat(b->buffer_fd, &status) == 0 &&
+	    status.st_size - b->start > MAX_KEPT) {
 		start = status.st_size - MAX_KEPT / 2;
-		kept->n_dropped += count_lines(kept->kept_fd, kept->start, start);
-		kept->start = start;
-		fallocate(kept->kept_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, start);
+		b->n_dropped += count_lines(b->buffer_fd, b->start, start);
+		b->start = start;
+		fallocate(b->buffer_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, start);
 	}
-	pthread_mutex_unlock(&kept->lock);
+	pthread_mutex_unlock(&b->lock);
 }
 
 static void copy(int from, off_t at, int to)
@@ -85,30 +85,30 @@ static off_t next_line(int fd, off_t at)
 	return at + 1;
 }
 
-void kept_stderr_end(struct kept_stderr *kept)
+void stderr_buffer_end(struct stderr_buffer *b)
 {
 	off_t start;
 
-	pthread_mutex_lock(&kept->lock);
-	start = kept->start;
-	if (kept->kept_fd >= 0) {
-		dup2(kept->old_fd, STDERR_FILENO);
+	pthread_mutex_lock(&b->lock);
+	start = b->start;
+	if (b->buffer_fd >= 0) {
+		dup2(b->old_fd, STDERR_FILENO);
 		if (start > 0) {
 			dprintf(STDERR_FILENO,
 				"dwarfprof: %" PRIu64 " earlier lines are left out\n",
-				kept->n_dropped + 1);
-			start = next_line(kept->kept_fd, start);
+				b->n_dropped + 1);
+			start = next_line(b->buffer_fd, start);
 		}
-		copy(kept->kept_fd, start, STDERR_FILENO);
+		copy(b->buffer_fd, start, STDERR_FILENO);
 	}
-	close_both(kept);
-	pthread_mutex_unlock(&kept->lock);
+	close_both(b);
+	pthread_mutex_unlock(&b->lock);
 }
 
-void kept_stderr_rescue(const struct kept_stderr *kept)
+void stderr_buffer_rescue(const struct stderr_buffer *b)
 {
-	if (kept->kept_fd < 0)
+	if (b->buffer_fd < 0)
 		return;
-	dup2(kept->old_fd, STDERR_FILENO);
-	copy(kept->kept_fd, kept->start, STDERR_FILENO);
+	dup2(b->old_fd, STDERR_FILENO);
+	copy(b->buffer_fd, b->start, STDERR_FILENO);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DP_CACHE_KEPT_FILE_H
-#define DP_CACHE_KEPT_FILE_H
+#ifndef DP_CACHE_CACHED_FILE_H
+#define DP_CACHE_CACHED_FILE_H
 
 #include <stdbool.h>
 #include <sys/uio.h>
@@ -17,7 +17,7 @@
  *     | magic: "dp_cache"                                    |
  *     | version: of this format  | crc: CRC-32 of the rest   |
  *     | key: of what the contents were made (struct below)   |
- *     | sizes: of the sections, in bytes, KEPT_N_SECTIONS    |
+ *     | sizes: of the sections, in bytes, CACHED_N_SECTIONS    |
  *     +------------------------------------------------------+
  *     | the sections, without gaps                           |
  *     +------------------------------------------------------+
@@ -27,12 +27,12 @@
  */
 
 /* "dp_cache" in the machine's byte order, so that files of other machines are ignored. */
-#define KEPT_FILE_MAGIC UINT64_C(0x65686361635f7064)
-#define KEPT_FILE_VERSION 3
-#define KEPT_N_SECTIONS 3
+#define CACHED_FILE_MAGIC UINT64_C(0x65686361635f7064)
+#define CACHED_FILE_VERSION 3
+#define CACHED_N_SECTIONS 3
 
 /* All that the contents depend on. It is compared as bytes: no padding, unused ones are 0. */
-struct kept_key {
+struct cached_key {
 	char kind[8];                   /* the sections' user */
 	uint64_t layout;                /* version of the sections' layout */
 	char maker[DISK_CACHE_ID_SIZE]; /* build id of the program that writes */
@@ -42,7 +42,7 @@ struct kept_key {
 };
 
 /* A binary, open at fd, and how to get the digest of what is of interest in it. NULL: file_digest_read(). */
-struct kept_source {
+struct cached_source {
 	int fd;
 	file_digest_fn read_digest;
 	void *arg;
@@ -50,16 +50,16 @@ struct kept_source {
 	bool must_last; /* do not read it where later runs cannot use it (stored_identity) */
 };
 
-struct kept_head {
+struct cached_head {
 	uint64_t magic;
 	uint32_t version, crc;
-	struct kept_key key;
-	uint64_t sizes[KEPT_N_SECTIONS];
+	struct cached_key key;
+	uint64_t sizes[CACHED_N_SECTIONS];
 };
 
 /* Each section is NULL or a block of malloc()'s, which its user may steal. */
-struct kept_file {
-	struct iovec sections[KEPT_N_SECTIONS];
+struct cached_file {
+	struct iovec sections[CACHED_N_SECTIONS];
 };
 
 /*
@@ -68,32 +68,36 @@ struct kept_file {
  * -ENOENT: is_costly, and none is kept; -ESTALE, -EPERM: nothing is to be kept of the binary
  * (stored_file_identify(), must_last); or errors of read_digest.
  */
-int kept_key_init(struct kept_key *ret, struct disk_cache *cache, const char *kind, uint64_t layout,
-		  const struct kept_source *source, struct stored_file *ret_file);
+int cached_key_init(struct cached_key *ret, struct disk_cache *cache, const char *kind,
+		    uint64_t layout, const struct cached_source *source,
+		    struct stored_file *ret_file);
 
 /* The name of the file with such a key: `DIGEST-USER-DEVICE-INODE-vLAYOUT`, in hex, and what follows. */
-void kept_key_name(const struct kept_key *key, const char *suffix, char ret[DISK_CACHE_NAME_SIZE]);
+void cached_key_name(const struct cached_key *key, const char *suffix,
+		     char ret[DISK_CACHE_NAME_SIZE]);
 
 /* Make the head of a file. */
-void kept_head_init(struct kept_head *ret, const struct kept_key *key,
-		    const struct iovec sections[KEPT_N_SECTIONS]);
+void cached_head_init(struct cached_head *ret, const struct cached_key *key,
+		      const struct iovec sections[CACHED_N_SECTIONS]);
 
 /* Does a file of so many bytes that begins with this head have this key, and room for its sections? */
-bool kept_head_is_of(const struct kept_head *head, const struct kept_key *key, uint64_t file_size);
+bool cached_head_is_of(const struct cached_head *head, const struct cached_key *key,
+		       uint64_t file_size);
 
 /* Does the checksum match the head and the sections? */
-bool kept_head_matches(const struct kept_head *head, const struct iovec sections[KEPT_N_SECTIONS]);
+bool cached_head_matches(const struct cached_head *head,
+			 const struct iovec sections[CACHED_N_SECTIONS]);
 
 /*
- * Read a file of the cache by its name. Returns 0, and kept_file_done() releases *ret; -ENOENT:
+ * Read a file of the cache by its name. Returns 0, and cached_file_done() releases *ret; -ENOENT:
  * there is none; -ESTALE: it has another key, or size; -EBADMSG: it is damaged; or another negative errno.
  */
-int kept_file_read(const struct disk_cache *cache, const char *name, const struct kept_key *key,
-		   struct kept_file *ret);
-void kept_file_done(struct kept_file *file);
+int cached_file_read(const struct disk_cache *cache, const char *name, const struct cached_key *key,
+		     struct cached_file *ret);
+void cached_file_done(struct cached_file *file);
 
 /* Store sections under a name, replacing a file that has it. Returns as disk_cache_put(). */
-int kept_file_write(struct disk_cache *cache, const char *name, const struct kept_key *key,
-		    const struct iovec sections[KEPT_N_SECTIONS]);
+int cached_file_write(struct disk_cache *cache, const char *name, const struct cached_key *key,
+		      const struct iovec sections[CACHED_N_SECTIONS]);
 
 #endif

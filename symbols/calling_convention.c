@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "symbols/passed.h"
+#include "symbols/calling_convention.h"
 
 #include <dwarf.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 static const __u8 registers[] = { DP_ARGUMENT_REGISTERS(X) };
 #undef X
 
-bool passed_in_register(int reg)
+bool calling_convention_has_register(int reg)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(registers); i++)
 		if (registers[i] == reg)
@@ -208,7 +208,8 @@ static bool is_at_address(Dwarf_Die *parameter, uint64_t address)
 	    dwarf_getlocation_addr(&attribute, address, &ops, &n, 1) != 1)
 		return false;
 	if (n == 1)
-		return ops[0].atom >= DW_OP_breg0 && passed_in_register(ops[0].atom - DW_OP_breg0);
+		return ops[0].atom >= DW_OP_breg0 &&
+		       calling_convention_has_register(ops[0].atom - DW_OP_breg0);
 	return n == 2 && ops[0].atom == DW_OP_fbreg && ops[1].atom == DW_OP_deref;
 }
 
@@ -460,8 +461,8 @@ static bool may_be_removed(Dwarf_Die *parameter, enum passed how)
 	return how != PASSED_NOTHING && !dwarf_hasattr(parameter, DW_AT_location);
 }
 
-bool passed_place(Dwarf_Die *function, uint64_t address, Dwarf_Die *parameter,
-		  struct typed_place *ret)
+bool calling_convention_parameter(Dwarf_Die *function, uint64_t address, Dwarf_Die *parameter,
+				  struct typed_place *ret)
 {
 	int language = language_of(function);
 	bool is_rust = language == DW_LANG_Rust;
@@ -506,7 +507,7 @@ static void result_pieces(const uint64_t *at, size_t n, struct typed_place *ret)
 	}
 }
 
-bool passed_result(Dwarf_Die *function, struct typed_place *ret)
+bool calling_convention_result(Dwarf_Die *function, struct typed_place *ret)
 {
 	static const uint64_t words[] = { 0, WORD };
 	int language = language_of(function);

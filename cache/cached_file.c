@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cache/kept_file.h"
+#include "cache/cached_file.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -11,15 +11,15 @@
 
 #include "base/cleanup.h"
 
-static_assert(sizeof(struct kept_key) == DISK_CACHE_ID_SIZE + FILE_DIGEST_SIZE + 11 * 8,
+static_assert(sizeof(struct cached_key) == DISK_CACHE_ID_SIZE + FILE_DIGEST_SIZE + 11 * 8,
 	      "no padding");
-static_assert(sizeof(struct kept_head) == 16 + sizeof(struct kept_key) + 8 * KEPT_N_SECTIONS,
+static_assert(sizeof(struct cached_head) == 16 + sizeof(struct cached_key) + 8 * CACHED_N_SECTIONS,
 	      "no padding");
-static_assert(sizeof(struct stored_file) <= sizeof(((struct kept_key *)NULL)->own), "fits");
+static_assert(sizeof(struct stored_file) <= sizeof(((struct cached_key *)NULL)->own), "fits");
 
 /* Of the file that keeps the digest of a binary for one kind of contents. */
-static void init_digest_key(const struct kept_key *of, const struct stored_file *file,
-			    struct kept_key *ret, char *ret_name)
+static void init_digest_key(const struct cached_key *of, const struct stored_file *file,
+			    struct cached_key *ret, char *ret_name)
 {
 	*ret = *of;
 	memset(&ret->digest, 0, sizeof(ret->digest));
@@ -30,14 +30,14 @@ static void init_digest_key(const struct kept_key *of, const struct stored_file 
 }
 
 static bool read_digest(const struct disk_cache *cache, const struct stored_file *of,
-			struct kept_key *key)
+			struct cached_key *key)
 {
-	_cleanup_(kept_file_done) struct kept_file file = { 0 };
+	_cleanup_(cached_file_done) struct cached_file file = { 0 };
 	char name[DISK_CACHE_NAME_SIZE];
-	struct kept_key wanted;
+	struct cached_key wanted;
 
 	init_digest_key(key, of, &wanted, name);
-	if (kept_file_read(cache, name, &wanted, &file) < 0 ||
+	if (cached_file_read(cache, name, &wanted, &file) < 0 ||
 	    file.sections[0].iov_len != sizeof(key->digest))
 		return false;
 	memcpy(&key->digest, file.sections[0].iov_base, sizeof(key->digest));
@@ -46,20 +46,20 @@ static bool read_digest(const struct disk_cache *cache, const struct stored_file
 
 /* It is only an optimisation. */
 static void write_digest(struct disk_cache *cache, const struct stored_file *of,
-			 const struct kept_key *key)
+			 const struct cached_key *key)
 {
 	struct file_digest digest = key->digest;
-	const struct iovec sections[KEPT_N_SECTIONS] = { { &digest, sizeof(digest) } };
+	const struct iovec sections[CACHED_N_SECTIONS] = { { &digest, sizeof(digest) } };
 	char name[DISK_CACHE_NAME_SIZE];
-	struct kept_key wanted;
+	struct cached_key wanted;
 
 	init_digest_key(key, of, &wanted, name);
-	(void)kept_file_write(cache, name, &wanted, sections);
+	(void)cached_file_write(cache, name, &wanted, sections);
 }
 
 /* Sets the last part of the key, whose others are set. */
-static int find_digest(struct disk_cache *cache, const struct kept_source *source,
-		       const struct stored_identity *of, struct kept_key *key)
+static int find_digest(struct disk_cache *cache, const struct cached_source *source,
+		       const struct stored_identity *of, struct cached_key *key)
 {
 	int err;
 
@@ -80,13 +80,14 @@ static int find_digest(struct disk_cache *cache, const struct kept_source *sourc
 	return 0;
 }
 
-int kept_key_init(struct kept_key *ret, struct disk_cache *cache, const char *kind, uint64_t layout,
-		  const struct kept_source *source, struct stored_file *ret_file)
+int cached_key_init(struct cached_key *ret, struct disk_cache *cache, const char *kind,
+		    uint64_t layout, const struct cached_source *source,
+		    struct stored_file *ret_file)
 {
 	struct stored_identity identity;
 	int err = stored_file_identify(source->fd, &identity);
 
-	*ret = (struct kept_key){ .layout = layout };
+	*ret = (struct cached_key){ .layout = layout };
 	if (err < 0)
 		return err;
 	strncpy(ret->kind, kind, sizeof(ret->kind) - 1);
@@ -99,7 +100,8 @@ int kept_key_init(struct kept_key *ret, struct disk_cache *cache, const char *ki
 /* Of the digest: enough that no two files meet by chance. The key has all of it. */
 #define NAME_BYTES 16
 
-void kept_key_name(const struct kept_key *key, const char *suffix, char ret[DISK_CACHE_NAME_SIZE])
+void cached_key_name(const struct cached_key *key, const char *suffix,
+		     char ret[DISK_CACHE_NAME_SIZE])
 {
 	int n = 0;
 
@@ -110,53 +112,56 @@ void kept_key_name(const struct kept_key *key, const char *suffix, char ret[DISK
 		 key->owner.device, key->owner.inode, key->layout, suffix);
 }
 
-static uint32_t checksum(const struct kept_head *head, const struct iovec sections[KEPT_N_SECTIONS])
+static uint32_t checksum(const struct cached_head *head,
+			 const struct iovec sections[CACHED_N_SECTIONS])
 {
-	const size_t from = offsetof(struct kept_head, crc) + sizeof(head->crc);
+	const size_t from = offsetof(struct cached_head, crc) + sizeof(head->crc);
 	uLong crc = crc32_z(0, (const Bytef *)head + from, sizeof(*head) - from);
 
-	for (size_t i = 0; i < KEPT_N_SECTIONS; i++)
+	for (size_t i = 0; i < CACHED_N_SECTIONS; i++)
 		if (sections[i].iov_len > 0) /* with NULL, crc32_z() starts anew */
 			crc = crc32_z(crc, sections[i].iov_base, sections[i].iov_len);
 	return (uint32_t)crc;
 }
 
-void kept_head_init(struct kept_head *ret, const struct kept_key *key,
-		    const struct iovec sections[KEPT_N_SECTIONS])
+void cached_head_init(struct cached_head *ret, const struct cached_key *key,
+		      const struct iovec sections[CACHED_N_SECTIONS])
 {
-	*ret = (struct kept_head){
-		.magic = KEPT_FILE_MAGIC,
-		.version = KEPT_FILE_VERSION,
+	*ret = (struct cached_head){
+		.magic = CACHED_FILE_MAGIC,
+		.version = CACHED_FILE_VERSION,
 		.key = *key,
 	};
-	for (size_t i = 0; i < KEPT_N_SECTIONS; i++)
+	for (size_t i = 0; i < CACHED_N_SECTIONS; i++)
 		ret->sizes[i] = sections[i].iov_len;
 	ret->crc = checksum(ret, sections);
 }
 
-bool kept_head_is_of(const struct kept_head *head, const struct kept_key *key, uint64_t file_size)
+bool cached_head_is_of(const struct cached_head *head, const struct cached_key *key,
+		       uint64_t file_size)
 {
 	uint64_t size = sizeof(*head);
 
-	if (head->magic != KEPT_FILE_MAGIC || head->version != KEPT_FILE_VERSION ||
+	if (head->magic != CACHED_FILE_MAGIC || head->version != CACHED_FILE_VERSION ||
 	    memcmp(&head->key, key, sizeof(*key)) != 0)
 		return false;
-	for (size_t i = 0; i < KEPT_N_SECTIONS; i++)
+	for (size_t i = 0; i < CACHED_N_SECTIONS; i++)
 		if (__builtin_add_overflow(size, head->sizes[i], &size))
 			return false;
 	return size == file_size;
 }
 
-bool kept_head_matches(const struct kept_head *head, const struct iovec sections[KEPT_N_SECTIONS])
+bool cached_head_matches(const struct cached_head *head,
+			 const struct iovec sections[CACHED_N_SECTIONS])
 {
 	return head->crc == checksum(head, sections);
 }
 
-static int read_sections(int fd, const struct kept_head *head, struct kept_file *file)
+static int read_sections(int fd, const struct cached_head *head, struct cached_file *file)
 {
 	uint64_t at = sizeof(*head);
 
-	for (size_t i = 0; i < KEPT_N_SECTIONS; i++) {
+	for (size_t i = 0; i < CACHED_N_SECTIONS; i++) {
 		struct iovec *s = &file->sections[i];
 		int err;
 
@@ -171,16 +176,16 @@ static int read_sections(int fd, const struct kept_head *head, struct kept_file 
 			return err;
 		at += s->iov_len;
 	}
-	return kept_head_matches(head, file->sections) ? 0 : -EBADMSG;
+	return cached_head_matches(head, file->sections) ? 0 : -EBADMSG;
 }
 
-int kept_file_read(const struct disk_cache *cache, const char *name, const struct kept_key *key,
-		   struct kept_file *ret)
+int cached_file_read(const struct disk_cache *cache, const char *name, const struct cached_key *key,
+		     struct cached_file *ret)
 {
 	uint64_t size;
 	_cleanup_close_ int fd = disk_cache_open_file(cache, name, &size);
-	struct kept_file file = { 0 };
-	struct kept_head head;
+	struct cached_file file = { 0 };
+	struct cached_head head;
 	int err;
 
 	if (fd < 0)
@@ -188,11 +193,11 @@ int kept_file_read(const struct disk_cache *cache, const char *name, const struc
 	err = disk_cache_read(fd, &head, sizeof(head), 0);
 	if (err < 0)
 		return err;
-	if (!kept_head_is_of(&head, key, size))
+	if (!cached_head_is_of(&head, key, size))
 		return -ESTALE;
 	err = read_sections(fd, &head, &file);
 	if (err < 0) {
-		kept_file_done(&file);
+		cached_file_done(&file);
 		return err;
 	}
 	disk_cache_used(fd);
@@ -200,20 +205,20 @@ int kept_file_read(const struct disk_cache *cache, const char *name, const struc
 	return 0;
 }
 
-void kept_file_done(struct kept_file *file)
+void cached_file_done(struct cached_file *file)
 {
-	for (size_t i = 0; i < KEPT_N_SECTIONS; i++)
+	for (size_t i = 0; i < CACHED_N_SECTIONS; i++)
 		free(file->sections[i].iov_base);
-	*file = (struct kept_file){ 0 };
+	*file = (struct cached_file){ 0 };
 }
 
-int kept_file_write(struct disk_cache *cache, const char *name, const struct kept_key *key,
-		    const struct iovec sections[KEPT_N_SECTIONS])
+int cached_file_write(struct disk_cache *cache, const char *name, const struct cached_key *key,
+		      const struct iovec sections[CACHED_N_SECTIONS])
 {
-	struct kept_head head;
-	struct iovec parts[1 + KEPT_N_SECTIONS] = { { &head, sizeof(head) } };
+	struct cached_head head;
+	struct iovec parts[1 + CACHED_N_SECTIONS] = { { &head, sizeof(head) } };
 
-	kept_head_init(&head, key, sections);
-	memcpy(parts + 1, sections, KEPT_N_SECTIONS * sizeof(*sections));
-	return disk_cache_put(cache, name, parts, 1 + KEPT_N_SECTIONS);
+	cached_head_init(&head, key, sections);
+	memcpy(parts + 1, sections, CACHED_N_SECTIONS * sizeof(*sections));
+	return disk_cache_put(cache, name, parts, 1 + CACHED_N_SECTIONS);
 }

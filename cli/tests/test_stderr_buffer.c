@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What is written to stderr while it is kept, of which a pipe gets the rest afterwards. */
-#include "cli/kept_stderr.h"
+#include "cli/stderr_buffer.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static struct kept_stderr kept;
+static struct stderr_buffer kept;
 static char text[1 << 20];
 static int saved, file;
 
@@ -19,7 +19,7 @@ static void begin(void)
 	file = open("/tmp", O_TMPFILE | O_RDWR, 0600);
 	cr_assert(saved >= 0 && file >= 0);
 	dup2(file, STDERR_FILENO);
-	kept_stderr_begin(&kept);
+	stderr_buffer_begin(&kept);
 }
 
 /* What has gone to stderr so far. */
@@ -38,7 +38,7 @@ static void end(void)
 	close(file);
 }
 
-TestSuite(kept_stderr, .init = begin, .fini = end);
+TestSuite(stderr_buffer, .init = begin, .fini = end);
 
 static void put_lines(int first, int n)
 {
@@ -46,33 +46,33 @@ static void put_lines(int first, int n)
 		dprintf(STDERR_FILENO, "line %07d\n", i); /* 13 bytes */
 }
 
-Test(kept_stderr, is_written_at_the_end)
+Test(stderr_buffer, is_written_at_the_end)
 {
 	put_lines(1, 2);
-	kept_stderr_trim(&kept);
+	stderr_buffer_trim(&kept);
 	cr_expect_str_empty(written());
-	kept_stderr_end(&kept);
+	stderr_buffer_end(&kept);
 	cr_expect_str_eq(written(), "line 0000001\nline 0000002\n");
 	put_lines(3, 1);
 	cr_expect_str_eq(written(), "line 0000001\nline 0000002\nline 0000003\n");
-	kept_stderr_trim(&kept);
-	kept_stderr_end(&kept); /* again */
+	stderr_buffer_trim(&kept);
+	stderr_buffer_end(&kept); /* again */
 	cr_expect_str_eq(written(), "line 0000001\nline 0000002\nline 0000003\n");
 }
 
 /* Of many lines, the last ones, and none is counted twice or in part. */
-Test(kept_stderr, is_bounded)
+Test(stderr_buffer, is_bounded)
 {
 	struct stat status;
 	int n_dropped, first;
 
 	for (int i = 0; i < 100; i++) {
 		put_lines(i * 1000, 1000);
-		kept_stderr_trim(&kept);
-		cr_assert(fstat(kept.kept_fd, &status) == 0);
+		stderr_buffer_trim(&kept);
+		cr_assert(fstat(kept.buffer_fd, &status) == 0);
 		cr_assert_leq(status.st_blocks * 512, 256 * 1024);
 	}
-	kept_stderr_end(&kept);
+	stderr_buffer_end(&kept);
 	cr_assert_eq(sscanf(written(), "dwarfprof: %d earlier lines are left out\nline %d\n",
 			    &n_dropped, &first),
 		     2, "%.100s", text);
@@ -83,10 +83,10 @@ Test(kept_stderr, is_bounded)
 	cr_expect(strstr(text, "line 0099999\n"));
 }
 
-Test(kept_stderr, survives_a_crash)
+Test(stderr_buffer, survives_a_crash)
 {
 	put_lines(1, 2);
-	kept_stderr_rescue(&kept);
+	stderr_buffer_rescue(&kept);
 	put_lines(3, 1);
 	cr_expect_str_eq(written(), "line 0000001\nline 0000002\nline 0000003\n");
 }

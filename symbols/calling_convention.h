@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DP_SYMBOLS_PASSED_H
-#define DP_SYMBOLS_PASSED_H
+#ifndef DP_SYMBOLS_CALLING_CONVENTION_H
+#define DP_SYMBOLS_CALLING_CONVENTION_H
 
 #include "symbols/member_path.h"
 
@@ -12,16 +12,16 @@
  *
  * False: not known. The place has a `why`, which is not written to.
  */
-bool passed_place(Dwarf_Die *function, uint64_t address, Dwarf_Die *parameter,
-		  struct typed_place *ret);
+bool calling_convention_parameter(Dwarf_Die *function, uint64_t address, Dwarf_Die *parameter,
+				  struct typed_place *ret);
 
-/* Finds where the result of a function is after it has returned. Otherwise as passed_place(). */
-bool passed_result(Dwarf_Die *function, struct typed_place *ret);
+/* Finds where the result of a function is after it has returned. Otherwise as calling_convention_parameter(). */
+bool calling_convention_result(Dwarf_Die *function, struct typed_place *ret);
 
 /*
  * Is it an argument register? These are not preserved across calls, so what is in one during a whole function is
  * there at its entry.
  */
-bool passed_in_register(int reg);
+bool calling_convention_has_register(int reg);
 
 #endif

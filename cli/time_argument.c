@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/moment.h"
+#include "cli/time_argument.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -42,7 +42,7 @@ static time_t move_day(struct tm tm, int days, bool is_utc)
 	return is_utc ? timegm(&tm) : mktime(&tm);
 }
 
-int moment_parse(const char *text, uint64_t now_ns, uint64_t after_ns, uint64_t *ret)
+int time_argument_parse(const char *text, uint64_t now_ns, uint64_t after_ns, uint64_t *ret)
 {
 	time_t now = (time_t)(now_ns / SECOND), after = (time_t)(after_ns / SECOND), time;
 	bool is_utc, has_date = strchr(text, '-');

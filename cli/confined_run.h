@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DP_CLI_APART_H
-#define DP_CLI_APART_H
+#ifndef DP_CLI_CONFINED_RUN_H
+#define DP_CLI_CONFINED_RUN_H
 
 #include "profiler/outputs.h"
 #include "sandbox/parsers.h"
@@ -14,6 +14,6 @@
  * logs failures, closes its copy of the outputs, and returns an exit code; this function returns that, or its own
  * after a message. The caller keeps the outputs.
  */
-int apart_run(enum sandbox_mode mode, struct outputs *outputs, int (*fn)(void *arg), void *arg);
+int confined_run(enum sandbox_mode mode, struct outputs *outputs, int (*fn)(void *arg), void *arg);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "samples/kept_sample.h"
+#include "samples/owned_sample.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "log/clock.h"
 
-struct kept_sample *kept_sample_free(struct kept_sample *kept)
+struct owned_sample *owned_sample_free(struct owned_sample *kept)
 {
 	uint64_t now = kept ? clock_now_ns() : 0;
 
@@ -18,14 +18,14 @@ struct kept_sample *kept_sample_free(struct kept_sample *kept)
 	return NULL;
 }
 
-int kept_sample_new(const struct sample *sample, const struct span_list *calls,
-		    struct kept_sample **ret)
+int owned_sample_new(const struct sample *sample, const struct span_list *calls,
+		     struct owned_sample **ret)
 {
 	size_t user_size = sample->n_user * sizeof(*sample->user);
 	size_t kernel_size = sample->n_kernel * sizeof(*sample->kernel);
 	size_t labels_size = label_set_size(sample->labels);
-	size_t size = sizeof(struct kept_sample) + user_size + kernel_size + labels_size;
-	struct kept_sample *kept = malloc(size);
+	size_t size = sizeof(struct owned_sample) + user_size + kernel_size + labels_size;
+	struct owned_sample *kept = malloc(size);
 	__u64 *kernel;
 
 	*ret = kept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "samples/kept_memory.h"
+#include "samples/live_memory.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,23 +13,23 @@
 #include "limits/limits.h"
 #include "log/log.h"
 #include "report/report_queue.h"
-#include "samples/kept_sample.h"
+#include "samples/owned_sample.h"
 
 struct memory_site {
 	UT_hash_handle hh;
-	struct kept_sample *kept; /* the first sample */
-	uint64_t n, bytes;        /* held */
+	struct owned_sample *kept; /* the first sample */
+	uint64_t n, bytes;         /* held */
 	size_t key_size;
 	uint64_t key[]; /* the process, and the frames' addresses, modules and offsets */
 };
 
-void kept_memory_done(struct kept_memory *memory)
+void live_memory_done(struct live_memory *memory)
 {
 	struct memory_site *site, *next;
 
 	HASH_ITER(hh, memory->sites, site, next) {
 		HASH_DEL(memory->sites, site);
-		kept_sample_free(site->kept);
+		owned_sample_free(site->kept);
 		free(site);
 	}
 	free(memory->of);
@@ -54,7 +54,7 @@ static struct memory_site *site_new(const struct sample *sample)
 	return site;
 }
 
-static int find_site(struct kept_memory *memory, const struct sample *sample,
+static int find_site(struct live_memory *memory, const struct sample *sample,
 		     struct memory_site **ret)
 {
 	struct memory_site *made = site_new(sample), *site;
@@ -73,14 +73,14 @@ static int find_site(struct kept_memory *memory, const struct sample *sample,
 		*ret = NULL;
 		return 0;
 	}
-	err = kept_sample_new(sample, NULL, &made->kept);
+	err = owned_sample_new(sample, NULL, &made->kept);
 	if (err == 0) {
 		HASH_ADD_KEYPTR(hh, memory->sites, made->key, made->key_size, made);
 		if (!HASH_IS_ADDED(hh, made))
 			err = -ENOMEM;
 	}
 	if (err < 0) {
-		kept_sample_free(made->kept);
+		owned_sample_free(made->kept);
 		free(made);
 		return err;
 	}
@@ -88,7 +88,7 @@ static int find_site(struct kept_memory *memory, const struct sample *sample,
 	return 0;
 }
 
-static int make_room(struct kept_memory *memory, uint64_t number)
+static int make_room(struct live_memory *memory, uint64_t number)
 {
 	size_t size = memory->size ? memory->size : 1024;
 	struct memory_site **of;
@@ -106,7 +106,7 @@ static int make_room(struct kept_memory *memory, uint64_t number)
 	return 0;
 }
 
-int kept_memory_add(struct kept_memory *memory, const struct named_sample *named,
+int live_memory_add(struct live_memory *memory, const struct named_sample *named,
 		    struct sample *sample)
 {
 	const struct dp_values *values = sample_values(named);
@@ -133,7 +133,7 @@ int kept_memory_add(struct kept_memory *memory, const struct named_sample *named
 
 static int count_held(void *arg, const struct dp_held *held)
 {
-	struct kept_memory *memory = arg;
+	struct live_memory *memory = arg;
 	struct memory_site *site = held->number < memory->size ? memory->of[held->number] : NULL;
 
 	if (!site) {
@@ -192,7 +192,7 @@ static int report_site(const struct memory_site *site, uint64_t now_ns, struct r
 	return err < 0 ? err : report_some(site, n_larger, size + 1, now_ns, queue, totals);
 }
 
-int kept_memory_report(struct kept_memory *memory, const struct session *session,
+int live_memory_report(struct live_memory *memory, const struct session *session,
 		       struct report_queue *queue, struct totals *totals, uint64_t now_ns)
 {
 	uint64_t n_full = session_held_full(session);

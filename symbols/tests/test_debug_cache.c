@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "symbols/debug_kept.h"
+#include "symbols/debug_cache.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #define SIZE 65536
 
-static char directory[] = "/tmp/debug_kept.XXXXXX", path[256];
+static char directory[] = "/tmp/debug_cache.XXXXXX", path[256];
 
 static void begin(void)
 {
@@ -29,7 +29,7 @@ static void end(void)
 	cr_assert_eq(system(command), 0);
 }
 
-TestSuite(debug_kept, .init = begin, .fini = end);
+TestSuite(debug_cache, .init = begin, .fini = end);
 
 /* used: in seconds since 1970. */
 static const char *make_file(const char *name, const char *file, time_t used)
@@ -72,48 +72,48 @@ static bool has_directory(const char *name)
 	return access(at, F_OK) == 0;
 }
 
-Test(debug_kept, removes_what_was_not_used)
+Test(debug_cache, removes_what_was_not_used)
 {
 	make("aa01", 300);
 	make("aa02", 100);
 	make("aa03", 200);
 	make("other", 10);
-	debug_kept_limit(make("aa04", 50), 4 * SIZE);
+	debug_cache_limit(make("aa04", 50), 4 * SIZE);
 	cr_assert(is_there("aa01") && is_there("aa02") && is_there("aa03") && is_there("aa04"));
-	debug_kept_limit(path, 2 * SIZE);
+	debug_cache_limit(path, 2 * SIZE);
 	cr_assert(is_there("aa01") && !has_directory("aa02") && !has_directory("aa03"));
 	cr_assert(is_there("aa04"), "the file just fetched");
 	cr_assert(is_there("other"), "no build id");
-	debug_kept_limit(path, 0);
+	debug_cache_limit(path, 0);
 	cr_assert(!is_there("aa01") && is_there("aa04"));
 }
 
 /* Nobody else removes what a killed process has left. */
-Test(debug_kept, removes_what_is_not_whole)
+Test(debug_cache, removes_what_is_not_whole)
 {
 	char part[256], other[256];
 
 	snprintf(part, sizeof(part), "%s", make_file("aa01", "debuginfo.XyZ123", 100));
 	snprintf(other, sizeof(other), "%s", make_file("aa01", "executable", 10));
-	debug_kept_limit(make("aa02", 50), SIZE);
+	debug_cache_limit(make("aa02", 50), SIZE);
 	cr_assert_neq(access(part, F_OK), 0);
 	cr_assert_eq(access(other, F_OK), 0);
 	cr_assert(is_there("aa02"));
 }
 
-Test(debug_kept, has_a_directory)
+Test(debug_cache, has_a_directory)
 {
 	struct stat st;
 
 	snprintf(path, sizeof(path), "%s/above/debuginfod", directory);
 	for (int i = 0; i < 2; i++) {
-		cr_assert_eq(debug_kept_make(path), 0);
+		cr_assert_eq(debug_cache_make(path), 0);
 		cr_assert_eq(stat(path, &st), 0);
 		cr_assert_eq(st.st_mode, S_IFDIR | 0700);
 	}
-	cr_assert_eq(debug_kept_make("debuginfod"), 0);
+	cr_assert_eq(debug_cache_make("debuginfod"), 0);
 	cr_assert_neq(access("debuginfod", F_OK), 0);
-	cr_assert_eq(debug_kept_make("/proc/none/debuginfod"), -ENOENT);
+	cr_assert_eq(debug_cache_make("/proc/none/debuginfod"), -ENOENT);
 }
 
 static void make_empty(const char *name, time_t written)
@@ -126,7 +126,7 @@ static void make_empty(const char *name, time_t written)
 }
 
 /* An empty file is believed for ten minutes. */
-Test(debug_kept, forgets_what_no_server_had)
+Test(debug_cache, forgets_what_no_server_had)
 {
 	time_t now = time(NULL);
 
@@ -136,30 +136,30 @@ Test(debug_kept, forgets_what_no_server_had)
 	make_empty("other", now - 3600);
 	make_empty("aa04", now - 3600);
 	make_file("aa04", "executable", 100);
-	debug_kept_forget_old(directory);
+	debug_cache_forget_old(directory);
 	cr_assert(is_there("aa01") && is_there("aa03") && is_there("other"));
 	cr_assert(!has_directory("aa02"));
 	cr_assert(!is_there("aa04") && has_directory("aa04"));
-	debug_kept_forget_absent(directory, (const unsigned char *)"\xaa\x03", 2);
-	debug_kept_forget_absent(directory, (const unsigned char *)"\xaa\x01", 2);
+	debug_cache_forget_absent(directory, (const unsigned char *)"\xaa\x03", 2);
+	debug_cache_forget_absent(directory, (const unsigned char *)"\xaa\x01", 2);
 	cr_assert(!has_directory("aa03") && is_there("aa01"));
 }
 
-Test(debug_kept, knows_the_size_of_a_part)
+Test(debug_cache, knows_the_size_of_a_part)
 {
 	make_file("aa01", "debuginfo.XyZ123", 100);
 	make_file("aa01", "executable", 100);
 	make_empty("aa01", 100);
-	cr_assert_eq(debug_kept_size(directory, (const unsigned char *)"\xaa\x01", 2), SIZE);
-	cr_assert_eq(debug_kept_size(directory, (const unsigned char *)"\xaa\x02", 2), 0);
+	cr_assert_eq(debug_cache_size(directory, (const unsigned char *)"\xaa\x01", 2), SIZE);
+	cr_assert_eq(debug_cache_size(directory, (const unsigned char *)"\xaa\x02", 2), 0);
 }
 
-Test(debug_kept, touches_nothing_elsewhere)
+Test(debug_cache, touches_nothing_elsewhere)
 {
 	make("aa01", 300);
 	snprintf(path, sizeof(path), "%s/aa01", directory);
-	debug_kept_limit(path, 0);
-	debug_kept_limit("debuginfo", 0);
-	debug_kept_limit("/debuginfo", 0);
+	debug_cache_limit(path, 0);
+	debug_cache_limit("debuginfo", 0);
+	debug_cache_limit("/debuginfo", 0);
 	cr_assert(is_there("aa01"));
 }
