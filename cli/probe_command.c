@@ -16,9 +16,9 @@
 #include "formats/json_value.h"
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
-#include "profiler/label_probe.h"
-#include "profiler/probe_parts.h"
-#include "profiler/probe_server.h"
+#include "probes/label_probe.h"
+#include "probes/probe_parts.h"
+#include "probes/probe_server.h"
 #include "profiler/record.h"
 
 enum {

@@ -10,8 +10,8 @@
 #include "cli/sandbox_options.h"
 #include "formats/json_value.h"
 #include "log/log.h"
+#include "probes/probe_catalog.h"
 #include "profiler/confined.h"
-#include "profiler/probe_catalog.h"
 #include "profiler/record.h"
 #include "sandbox/helper.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/label_probe.h"
+#include "probes/label_probe.h"
 #include "profiler/profiler_options.h"
 
 /* At this rate or below, records may be gathered. */

@@ -11,9 +11,9 @@
 #include "kernel/permission.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "probes/probe_server.h"
 #include "process/process_list.h"
 #include "process/sideband.h"
-#include "profiler/probe_server.h"
 #include "profiler/profiler_usage.h"
 #include "profiler/resting.h"
 #include "profiler/summary.h"
@@ -429,8 +429,9 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 		err = events_attach(&means, p->options, &p->event, &p->value_labels,
 				    &p->drain.spans);
 	if (err == 0)
-		err = probe_server_open(&p->session, p->stores.parsers, p->options,
-					&p->value_labels, &p->drain.spans, &p->probes);
+		err = probe_server_open(&p->session, p->stores.parsers, p->options->probe_socket,
+					p->options->label_sources.redaction, &p->value_labels,
+					&p->drain.spans, &p->probes);
 	if (err == 0)
 		err = ticks_init(&p->drain.ticks, p->session.n_cpus, session_tick_ns(&p->session));
 	name_numbers(p);
