@@ -20,7 +20,7 @@
 /* Between reports, processes that have read no names for so long are ended. */
 #define NAMES_IDLE_NS UINT64_C(30000000000)
 
-enum item_kind { ITEM_SAMPLE, ITEM_CLOSE, ITEM_TICK, ITEM_TAKE, ITEM_CALL };
+enum item_kind { ITEM_SAMPLE, ITEM_CODE, ITEM_CLOSE, ITEM_TICK, ITEM_TAKE, ITEM_CALL };
 
 /* A task of the thread. */
 struct item {
@@ -39,7 +39,7 @@ struct item {
 	/* ITEM_CALL */
 	void (*fn)(void *object);
 	void *object;
-	/* ITEM_SAMPLE: its arrays are in the data */
+	/* ITEM_SAMPLE: its arrays are in the data; of ITEM_CODE, only the user frames are set */
 	struct sample sample;
 	bool has_wanted; /* its names, with those of samples before it */
 	bool is_unread;  /* frame_read() is to be called for its frames; protected by the lock */
@@ -164,6 +164,8 @@ static int do_item(struct report_queue *q, struct item *item)
 	switch (item->kind) {
 	case ITEM_SAMPLE:
 		return add_sample(q, item);
+	case ITEM_CODE:
+		return 0;
 	case ITEM_CLOSE:
 		module_close(item->close, keeps_names(q));
 		return 0;
@@ -409,6 +411,29 @@ int report_queue_add(struct report_queue *q, const struct sample *sample,
 		item = NULL;
 	else
 		verification_drop(sample->verification);
+	return err;
+}
+
+/* Modules are freed after the present items, so this one can refer to them as samples do. */
+int report_queue_read_code(struct report_queue *q, const struct frame *frames, size_t n)
+{
+	size_t frames_size = n * sizeof(*frames), size = sizeof(struct item) + frames_size;
+	_cleanup_free_ struct item *item = malloc(size);
+	char *to;
+	int err;
+
+	if (!item)
+		return -ENOMEM;
+	*item = (struct item){
+		.kind = ITEM_CODE, .size = size, .is_unread = true, .sample.n_user = n
+	};
+	to = (char *)item->data;
+	item->sample.user = put_array(&to, frames, frames_size);
+	err = start_reader(q);
+	if (err == 0)
+		err = add_item(q, item);
+	if (err == 0)
+		item = NULL;
 	return err;
 }
 

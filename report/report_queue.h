@@ -50,6 +50,12 @@ int report_queue_add(struct report_queue *queue, const struct sample *sample,
 		     const struct totals *totals);
 
 /*
+ * Reads what names these frames (frame_read()) of a sample that will be added later, when its process may have ended.
+ * What waits counts for report_queue_is_full(). 0, or a negative errno as above.
+ */
+int report_queue_read_code(struct report_queue *queue, const struct frame *frames, size_t n);
+
+/*
  * Closes the file of a module that no further sample refers to, after the waiting ones. 0 or a
  * negative errno.
  */

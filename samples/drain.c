@@ -15,6 +15,7 @@
 #include "process/process_snapshot.h"
 #include "process/target.h"
 #include "samples/crash_walk.h"
+#include "samples/held_code.h"
 #include "samples/losses.h"
 #include "samples/own_frames.h"
 #include "samples/resolver.h"
@@ -350,7 +351,8 @@ static int report_first(struct drain *d)
 	int err;
 
 	if (held_wants(&d->held, p, &q)) {
-		err = held_add(&d->held, p, &q);
+		err = held_code_read(&d->runtime_join, d->report_queue, &q) ?:
+			      held_add(&d->held, p, &q);
 		if (err == 0)
 			return 0;
 	} else {

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "limits/limits.h"
 #include "process/process_table.h"
+#include "report/sample.h"
 #include "runtimes/runtime.h"
 #include "sandbox/process_memory.h"
 #include "symbols/code_source.h"
@@ -37,6 +38,7 @@ struct entry {
 		uint64_t kind, code, tag, position;
 	} key;
 	uint64_t number;
+	bool is_wanted;   /* of the thread that puts: runtime_names_want() */
 	bool is_located;  /* of the thread that reads, as is the next one */
 	uint8_t n_missed; /* how often it was looked for in vain */
 	/* Protected by the lock: */
@@ -535,4 +537,22 @@ uint64_t runtime_names_put(struct runtime_names *n, unsigned int kind,
 	}
 	pthread_mutex_unlock(&n->lock);
 	return number;
+}
+
+bool runtime_names_want(const struct frame *frame)
+{
+	struct runtime_names *n =
+		frame->module ? (struct runtime_names *)frame->module->code : NULL;
+	uint64_t number = frame->offset;
+	struct entry *e;
+
+	/* Only this thread adds any. */
+	if (!n || !frame_is_interpreted(frame) || number <= MAX_UNLOADED ||
+	    number - MAX_UNLOADED > n->n_numbered)
+		return false;
+	e = n->numbered[number - MAX_UNLOADED - 1];
+	if (e->is_wanted)
+		return false;
+	e->is_wanted = true;
+	return true;
 }

@@ -2,10 +2,12 @@
 #ifndef DP_SAMPLES_RUNTIME_NAMES_H
 #define DP_SAMPLES_RUNTIME_NAMES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "bpf/abi.h"
 
+struct frame;
 struct process;
 struct process_table;
 struct runtime_names;
@@ -25,5 +27,11 @@ struct runtime_names *runtime_names_find(struct process_table *table, struct pro
 /* The number of a frame's code, for code_source.locate(). Does not read memory. */
 uint64_t runtime_names_put(struct runtime_names *names, unsigned int kind,
 			   const struct dp_runtime_frame *frame);
+
+/*
+ * Whether the code of a frame, with such a number, is to be read before its sample is reported: true once for each
+ * number. For the thread that puts.
+ */
+bool runtime_names_want(const struct frame *frame);
 
 #endif

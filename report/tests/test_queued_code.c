@@ -126,3 +126,25 @@ Test(queued_code, is_read_before_it_is_reported)
 	cr_expect_eq(last_read, N);
 	cr_expect_not(is_too_early);
 }
+
+/* Of a sample that is still to come, but behind those that wait. */
+Test(queued_code, may_be_read_before_its_sample_is_added)
+{
+	const struct frame frames[] = {
+		{ .offset = N + 1, .module = &compiled, .method = DP_METHOD_PHP },
+		{ .offset = N + 2, .module = &compiled, .method = DP_METHOD_PHP },
+	};
+
+	cr_assert_eq(report_queue_read_code(queue, frames, 2), 0);
+	for (int i = 0; i < N + 2; i++) {
+		sem_post(&may_read);
+		wait_for(&was_read);
+	}
+	cr_expect_eq(last_read, N + 2);
+	cr_expect_eq(n_reported, 0);
+	cr_expect_eq(report_queue_size(queue), N);
+	open_gate();
+	cr_assert_eq(report_queue_finish(queue), 0);
+	cr_expect_eq(n_reported, N);
+	cr_expect_not(is_too_early);
+}

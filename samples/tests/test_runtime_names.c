@@ -9,6 +9,7 @@
 
 #include "limits/limits.h"
 #include "process/process_table.h"
+#include "report/sample.h"
 #include "runtimes/runtime.h"
 #include "samples/runtime_names.h"
 #include "symbols/code_source.h"
@@ -294,6 +295,31 @@ Test(runtime_names, what_is_inlined_is_gone)
 	cr_expect_str_eq(name_of(put(1, COMPILED | 2)), "[moved]:0");
 	expand_error = 0;
 	cr_expect_str_eq(name_of(put(1, COMPILED | 2)), "f100:50 f1:11");
+}
+
+/* Once, as they stay. */
+Test(runtime_names, are_wanted)
+{
+	struct frame frame = { .module = process.jitted->module,
+			       .method = DP_METHOD_JAVASCRIPT,
+			       .offset = put(1, 2) };
+
+	cr_expect(runtime_names_want(&frame));
+	cr_expect_not(runtime_names_want(&frame));
+	cr_expect_eq(put(1, 2), frame.offset);
+	cr_expect_not(runtime_names_want(&frame));
+	frame.offset++;
+	cr_expect_not(runtime_names_want(&frame), "there is none yet");
+	cr_expect_eq(put(1, 3), frame.offset);
+	frame.method = DP_METHOD_TABLE;
+	cr_expect_not(runtime_names_want(&frame), "native code in the same module");
+	frame.method = DP_METHOD_JAVASCRIPT;
+	frame.module = NULL;
+	cr_expect_not(runtime_names_want(&frame));
+	frame.module = process.jitted->module;
+	cr_expect(runtime_names_want(&frame));
+	frame.offset = DP_RUNTIME_V8;
+	cr_expect_not(runtime_names_want(&frame), "it has no code");
 }
 
 /* However many positions there are, functions have room for their names. */
