@@ -148,8 +148,8 @@ class Cgroups(Labels):
         self.end(agent)
         samples = [s["labels"] or {} for s in self.samples(self.store) if s["comm"] == "sh"]
         labels = collections.Counter((s.get("container.id"), s.get("process.linux.cgroup")) for s in samples)
-        named = sum("process.executable.path" in s for s in samples)
-        print(f"{named} of {len(samples)} had not ended", flush=True)
+        named = sum("process.executable.path" in s for s in samples if s.get("process.linux.cgroup") == path)
+        print(f"{named} of {n} had not ended", flush=True)
         self.assertEqual(labels[ID, path], n, labels)
         self.assertLess(named, n)
 
