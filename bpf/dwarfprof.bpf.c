@@ -114,7 +114,7 @@ struct scratch {
 	struct shares shares;
 	struct dp_chunk chunk;
 	__u8 bytes[DP_CHUNK_SIZE];
-	__u64 zeros[6];
+	__u64 zeros[5];
 };
 DP_ASSERT(sizeof(struct scratch) % 64 == 0, "each CPU's begins at the same place of a cache line");
 
@@ -136,8 +136,10 @@ DP_ASSERT(__builtin_offsetof(struct walk_output, sample) ==
 		  __builtin_offsetof(struct walk_output, names) + sizeof(struct dp_names),
 	  "and the sample its names");
 DP_ASSERT(__builtin_offsetof(struct dp_names, thread_name) ==
-		  __builtin_offsetof(struct dp_names, comm) + DP_COMM_SIZE,
-	  "the names lie side by side, as words");
+			  __builtin_offsetof(struct dp_names, comm) + DP_COMM_SIZE &&
+		  __builtin_offsetof(struct dp_names, cgroup) ==
+			  __builtin_offsetof(struct dp_names, thread_name) + DP_COMM_SIZE,
+	  "the names and the cgroup lie side by side, as words");
 DP_ASSERT(__builtin_offsetof(struct scratch, bytes) ==
 		  __builtin_offsetof(struct scratch, chunk) + sizeof(struct dp_chunk),
 	  "the bytes follow the chunk's header");

@@ -13,13 +13,13 @@
 #include "cli/command.h"
 #include "cli/probe_client.h"
 #include "cli/probe_list.h"
+#include "formats/json_value.h"
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
-#include "profiler/label_probe.h"
-#include "profiler/probe_parts.h"
-#include "profiler/probe_server.h"
+#include "probes/label_probe.h"
+#include "probes/probe_parts.h"
+#include "probes/probe_server.h"
 #include "profiler/record.h"
-#include "report/json_value.h"
 
 enum {
 	OPTION_JSON = 256,

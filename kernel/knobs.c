@@ -158,6 +158,7 @@ void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
 	bpf->rodata->dp_has_several = needs->has_several;
 	bpf->rodata->dp_sides = options->sides;
 	bpf->rodata->dp_runtimes = !options->no_runtimes;
+	bpf->rodata->dp_has_cgroups = options->has_cgroups;
 	bpf->rodata->dp_jit = options->sides != DP_SIDES_KERNEL && options->unwind != DP_UNWIND_FP;
 	bpf->rodata->dp_kernel_hidden = options->sides != DP_SIDES_USER && !needs->user_only &&
 					kallsyms_are_hidden("/proc/kallsyms");

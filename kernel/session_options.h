@@ -48,6 +48,7 @@ struct session_options {
 	uint64_t min_block_ns, max_block_ns;
 	unsigned int max_rate; /* samples per event, process and second; 0: all */
 	const char *btf;       /* a file with the kernel's types (kernel_types.h), or NULL */
+	bool has_cgroups;      /* samples have the ids of their cgroups */
 	bool no_runtimes;      /* without the frames of languages' runtimes */
 	uint64_t table_memory; /* maximum size of the pool, in bytes */
 	/* Has the user interrupted it, while probes are being set? NULL: no */

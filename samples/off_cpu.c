@@ -18,7 +18,7 @@
 static void interval_drop(struct off_cpu_intervals *intervals, struct off_cpu_interval *b)
 {
 	HASH_DEL(intervals->by_tid, b);
-	kept_sample_free(b->kept);
+	owned_sample_free(b->kept);
 	free(b);
 }
 
@@ -55,7 +55,7 @@ int off_cpu_add(struct off_cpu_intervals *intervals, const struct sample *sample
 		const struct span_list *calls)
 {
 	struct off_cpu_interval *b = calloc(1, sizeof(*b)), *old;
-	int err = b ? kept_sample_new(sample, calls, &b->kept) : -ENOMEM;
+	int err = b ? owned_sample_new(sample, calls, &b->kept) : -ENOMEM;
 
 	if (err < 0) {
 		free(b);
@@ -68,14 +68,14 @@ int off_cpu_add(struct off_cpu_intervals *intervals, const struct sample *sample
 	HASH_ADD(hh, intervals->by_tid, tid, sizeof(b->tid), b);
 	if (HASH_IS_ADDED(hh, b))
 		return 0;
-	kept_sample_free(b->kept);
+	owned_sample_free(b->kept);
 	free(b);
 	return -ENOMEM;
 }
 
-struct kept_sample *off_cpu_take(struct off_cpu_intervals *intervals, pid_t tid, uint64_t time_ns)
+struct owned_sample *off_cpu_take(struct off_cpu_intervals *intervals, pid_t tid, uint64_t time_ns)
 {
-	struct kept_sample *kept;
+	struct owned_sample *kept;
 	struct off_cpu_interval *b;
 
 	HASH_FIND(hh, intervals->by_tid, &tid, sizeof(tid), b);

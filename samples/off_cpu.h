@@ -3,7 +3,7 @@
 #define DP_SAMPLES_OFF_CPU_H
 
 #include "base/hash.h"
-#include "samples/kept_sample.h"
+#include "samples/owned_sample.h"
 #include "symbols/kallsyms.h"
 
 /*
@@ -13,9 +13,9 @@
 
 struct off_cpu_interval {
 	pid_t tid;
-	struct kept_sample *kept; /* owned */
-	uint64_t ended_ns;        /* when the thread was found to be gone; 0: it was not */
-	UT_hash_handle hh;        /* by tid */
+	struct owned_sample *kept; /* owned */
+	uint64_t ended_ns;         /* when the thread was found to be gone; 0: it was not */
+	UT_hash_handle hh;         /* by tid */
 };
 
 struct off_cpu_intervals {
@@ -36,7 +36,7 @@ int off_cpu_add(struct off_cpu_intervals *intervals, const struct sample *sample
 		const struct span_list *calls);
 
 /* Returns the sample of a thread that blocked at that time, which the caller frees; or NULL. */
-struct kept_sample *off_cpu_take(struct off_cpu_intervals *intervals, pid_t tid, uint64_t time_ns);
+struct owned_sample *off_cpu_take(struct off_cpu_intervals *intervals, pid_t tid, uint64_t time_ns);
 
 /* A thread has ended: frees its interval, unless another thread has its TID since. */
 void off_cpu_forget(struct off_cpu_intervals *intervals, pid_t tid, uint64_t time_ns);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "symbols/passed.h"
+#include "symbols/calling_convention.h"
 
 static bool is_register(const Dwarf_Op *op, int *ret)
 {
@@ -90,7 +90,7 @@ static bool is_based(const Dwarf_Op *op, bool is_exact)
 {
 	int reg = op->atom - DW_OP_breg0;
 
-	return reg >= 0 && reg <= 31 && (is_exact || passed_in_register(reg));
+	return reg >= 0 && reg <= 31 && (is_exact || calling_convention_has_register(reg));
 }
 
 /* Memory at an offset from the CFA. False: it is not known where that is, or nothing is there yet. */
@@ -163,7 +163,7 @@ static bool set_sum(struct typed_place *p, const Dwarf_Op *ops, size_t n, bool i
 /* Does a register get its value in the function? Of those that are not for integers, nothing is read. */
 static bool is_set_behind(int reg)
 {
-	return reg >= 0 && reg < DP_REG_PC && !passed_in_register(reg);
+	return reg >= 0 && reg < DP_REG_PC && !calling_convention_has_register(reg);
 }
 
 /*
@@ -322,7 +322,7 @@ int location_place(struct code_place *at, Dwarf_Die *variable, struct typed_plac
 	if (!find_location(variable, at->address, &attribute, &ops, &n) ||
 	    ops[0].atom == DW_OP_GNU_parameter_ref /* only its caller knows it */) {
 		if (at->is_entry && begins_late(&at->function, variable) &&
-		    passed_place(&at->function, at->address, variable, p))
+		    calling_convention_parameter(&at->function, at->address, variable, p))
 			return 0;
 		return fail(p, "optimized out: it is nowhere", at);
 	}
@@ -334,7 +334,7 @@ int location_place(struct code_place *at, Dwarf_Die *variable, struct typed_plac
 		return err;
 	*p = before;
 	p->why[0] = '\0';
-	if (!is_exact && passed_place(&at->function, at->address, variable, p))
+	if (!is_exact && calling_convention_parameter(&at->function, at->address, variable, p))
 		return 0;
 	return fail_unknown(p, variable, at);
 }

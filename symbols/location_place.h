@@ -15,7 +15,7 @@ struct code_place {
 
 /*
  * Finds where a parameter or variable is stored at a place: by its location description (DWARF 5 section 2.6), or, at
- * the entry of a function, if there is no location list or it is LLVM's, by the calling convention (passed.h). 0, or
+ * the entry of a function, if there is no location list or it is LLVM's, by the calling convention (calling_convention.h). 0, or
  * -EINVAL with the reason.
  */
 int location_place(struct code_place *at, Dwarf_Die *variable, struct typed_place *p);

@@ -15,7 +15,7 @@
 #include "limits/limits.h"
 #include "symbols/enumeration.h"
 #include "symbols/location_place.h"
-#include "symbols/passed.h"
+#include "symbols/calling_convention.h"
 
 struct search {
 	uint64_t address;
@@ -365,7 +365,7 @@ static bool returns_float(Dwarf_Die *function)
 
 static int find_result(Dwarf_Die *function, struct typed_place *p)
 {
-	if (passed_result(function, p) && type_of(function, &p->type))
+	if (calling_convention_result(function, p) && type_of(function, &p->type))
 		return 0;
 	snprintf(p->why, PARAMETER_WHY_SIZE, "%s",
 		 returns_float(function) ? IN_FLOAT_REGISTER :

@@ -33,7 +33,7 @@ TestSuite(intervals);
 Test(intervals, keeps_a_copy_until_it_is_taken)
 {
 	struct off_cpu_intervals intervals = { 0 };
-	struct kept_sample *b;
+	struct owned_sample *b;
 
 	add(&intervals, 7, 100);
 	add(&intervals, 8, 200);
@@ -41,7 +41,7 @@ Test(intervals, keeps_a_copy_until_it_is_taken)
 	cr_assert(b && b->sample.tid == 7);
 	cr_assert(b->sample.user != frames && b->sample.user[1].address == 0x5120);
 	cr_assert(b->sample.kernel != kernel && b->sample.kernel[2] == 3);
-	kept_sample_free(b);
+	owned_sample_free(b);
 	cr_assert_null(off_cpu_take(&intervals, 7, 100));
 	off_cpu_done(&intervals);
 }
@@ -50,7 +50,7 @@ Test(intervals, keeps_a_copy_until_it_is_taken)
 Test(intervals, tells_blocks_of_a_thread_apart)
 {
 	struct off_cpu_intervals intervals = { 0 };
-	struct kept_sample *b;
+	struct owned_sample *b;
 
 	add(&intervals, 7, 100);
 	cr_assert_null(off_cpu_take(&intervals, 7, 99));
@@ -58,7 +58,7 @@ Test(intervals, tells_blocks_of_a_thread_apart)
 	cr_assert_null(off_cpu_take(&intervals, 7, 100));
 	b = off_cpu_take(&intervals, 7, 300);
 	cr_assert(b);
-	kept_sample_free(b);
+	owned_sample_free(b);
 	off_cpu_done(&intervals);
 }
 
@@ -66,12 +66,12 @@ Test(intervals, takes_stacks_without_frames)
 {
 	struct sample sample = { .tid = 7, .time_ns = 100 };
 	struct off_cpu_intervals intervals = { 0 };
-	struct kept_sample *b;
+	struct owned_sample *b;
 
 	cr_assert(off_cpu_add(&intervals, &sample, NULL) == 0);
 	b = off_cpu_take(&intervals, 7, 100);
 	cr_assert(b && b->sample.n_user == 0 && b->sample.n_kernel == 0);
-	kept_sample_free(b);
+	owned_sample_free(b);
 }
 
 /* Without names our own frames are not known, and nothing is removed. */
@@ -127,7 +127,7 @@ Test(intervals, hold_their_modules)
 	struct off_cpu_intervals intervals = { 0 };
 	struct module module = { 0 };
 	uint64_t start = clock_now_ns();
-	struct kept_sample *b;
+	struct owned_sample *b;
 
 	add_held(&intervals, 7, 100, &module);
 	cr_assert_eq(module.n_holds, 2);
@@ -135,7 +135,7 @@ Test(intervals, hold_their_modules)
 	cr_assert(module.n_holds == 2 && module.dropped_ns >= start, "in place of the other one");
 	b = off_cpu_take(&intervals, 7, 200);
 	cr_assert_eq(module.n_holds, 2, "for whoever has taken it");
-	cr_assert_null(kept_sample_free(b));
+	cr_assert_null(owned_sample_free(b));
 	cr_assert_eq(module.n_holds, 0);
 	add_held(&intervals, 7, 300, &module);
 	off_cpu_forget(&intervals, 7, 299);
@@ -145,7 +145,7 @@ Test(intervals, hold_their_modules)
 	add_held(&intervals, 7, 400, &module);
 	off_cpu_done(&intervals);
 	cr_assert_eq(module.n_holds, 0);
-	cr_assert_null(kept_sample_free(NULL));
+	cr_assert_null(owned_sample_free(NULL));
 }
 
 /* A PID that cannot exist: above PID_MAX_LIMIT (64 bits). */
