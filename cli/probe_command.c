@@ -320,18 +320,26 @@ static void print_list(const json_t *answer)
 	}
 }
 
+/* "probe 3IS: WHY", of each */
+static void print_reasons(const json_t *probes, const char *is)
+{
+	const json_t *probe;
+	size_t i;
+
+	json_array_foreach(probes, i, probe)
+	{
+		printf("probe %lld%s: ", number_of(probe, "id"), is);
+		print_text(probe, "why");
+	}
+}
+
 static void print_status(const json_t *answer)
 {
-	const json_t *ended = json_object_get(answer, "ended"), *probe;
-	size_t i;
 
 	printf("process %lld has %lld of up to %lld probes\n", number_of(answer, "pid"),
 	       number_of(answer, "probes"), number_of(answer, "limit"));
-	json_array_foreach(ended, i, probe)
-	{
-		printf("probe %lld is disabled: ", number_of(probe, "id"));
-		print_text(probe, "why");
-	}
+	print_reasons(json_object_get(answer, "ended"), " is disabled");
+	print_reasons(json_object_get(answer, "changed"), "");
 }
 
 static int show(const struct probe_options *o, int fd, void (*print)(const json_t *answer))

@@ -43,7 +43,7 @@ static bool may_be_replaced(const struct probed_file *f)
 	return strncmp(f->path, "/proc/", strlen("/proc/")) != 0 && !has_been_replaced(f);
 }
 
-int probed_files_add(struct probed_files *files, const struct uprobe_places *places)
+int probed_files_add(struct probed_files *files, const struct uprobe_places *places, bool by_path)
 {
 	struct probed_file f = { .at = places->file };
 
@@ -62,7 +62,7 @@ int probed_files_add(struct probed_files *files, const struct uprobe_places *pla
 		free(f.path);
 		return err;
 	}
-	f.has_path = may_be_replaced(&f);
+	f.has_path = by_path && may_be_replaced(&f);
 	files->of[files->n++] = f;
 	return 0;
 }
@@ -90,22 +90,25 @@ enum probed_change probed_file_change(const struct probed_file *f)
 	return f->has_path && has_been_replaced(f) ? PROBED_REPLACED : PROBED_SAME;
 }
 
+const char *probed_change_explain(enum probed_change change)
+{
+	switch (change) {
+	case PROBED_WRITTEN:
+		return "was written to while it was probed: hits may be missed, and values wrong";
+	case PROBED_REPLACED:
+		return "was replaced while it was probed: hits of programs that have started since are not seen";
+	case PROBED_SAME:
+		break;
+	}
+	return NULL;
+}
+
 void probed_files_say_changed(const struct probed_files *files)
 {
 	for (size_t i = 0; i < files->n; i++) {
-		switch (probed_file_change(&files->of[i])) {
-		case PROBED_WRITTEN:
-			log_warning(
-				"%s was written to while it was probed: hits may be missed, and values wrong",
-				files->of[i].path);
-			break;
-		case PROBED_REPLACED:
-			log_warning(
-				"%s was replaced while it was probed: hits of programs that have started since are not seen",
-				files->of[i].path);
-			break;
-		case PROBED_SAME:
-			break;
-		}
+		const char *text = probed_change_explain(probed_file_change(&files->of[i]));
+
+		if (text)
+			log_warning("%s %s", files->of[i].path, text);
 	}
 }

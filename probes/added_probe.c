@@ -290,6 +290,9 @@ static int set(const struct added_means *means, const struct probe_wish *wish,
 		function_list_done(&p->places.functions);
 	if (err == 0)
 		err = check_number(wish, p);
+	/* Others than root say which path theirs has, and are not told what is there. */
+	if (err == 0)
+		err = probed_files_add(&p->file, &p->places, wish->user == 0);
 	if (err == 0)
 		err = take_lists(means, p, &lists);
 	if (err == -ENOMEM)
@@ -327,6 +330,7 @@ struct added_probe *added_probe_free(const struct added_means *means, struct add
 	while (p->n_lists > 0)
 		value_table_drop(means->values, p->lists[--p->n_lists], clock_now_ns());
 	uprobe_places_done(&p->places);
+	probed_files_done(&p->file);
 	for (unsigned int i = 0; i < p->counts.n_pids; i++)
 		probe_target_close(&p->targets[i]);
 	p->label = added_label_free(p->label);
@@ -471,6 +475,33 @@ bool added_probe_explain(const struct added_probe *p, char ret[ADDED_WHY_SIZE])
 	return p->state == ADDED_OVER || p->foreign;
 }
 
+bool added_probe_explain_file(const struct added_probe *p, char ret[ADDED_WHY_SIZE])
+{
+	const char *text = probed_change_explain(p->change);
+
+	if (text)
+		snprintf(ret, ADDED_WHY_SIZE, "its file %s", text);
+	return text;
+}
+
+/* Others than root cannot fill the log: they see it in the list. */
+static enum log_level warning_for(const struct added_probe *p)
+{
+	return p->user == 0 ? LOG_WARNING : LOG_DEBUG;
+}
+
+/* A change is told once, and stays: a path may lead to several files in turn. */
+static void look_at_file(struct added_probe *p)
+{
+	char why[ADDED_WHY_SIZE];
+
+	if (p->change != PROBED_SAME)
+		return;
+	p->change = probed_file_change(&p->file.of[0]);
+	if (added_probe_explain_file(p, why))
+		log_message(warning_for(p), "probe %u (%s): %s", p->id, p->name, why);
+}
+
 /* Only other users' probes have such; their users see it in the list. */
 static void end_foreign(const struct added_means *means, struct added_probe *p,
 			const struct probe_target *target)
@@ -487,15 +518,14 @@ void added_probe_look(const struct added_means *means, struct added_probe *p)
 {
 	const struct probe_target *foreign;
 	const bool was_thinned = p->counts.n_thinned > 0;
-	/* Others than root cannot fill the log: they see it in the list. */
-	const enum log_level level = p->user == 0 ? LOG_WARNING : LOG_DEBUG;
 	struct dp_probe now;
 
+	look_at_file(p);
 	if (p->state != ADDED_ON || probe_slots_read(means->slots, p->slot, &now) < 0)
 		return;
 	take_counts(p, &now);
 	if (p->counts.n_thinned > 0 && !was_thinned)
-		log_message(level,
+		log_message(warning_for(p),
 			    "probe %u (%s) has more than %u hits in a second: some are chosen at "
 			    "random, and their weights scaled",
 			    p->id, p->name, p->counts.max_rate);
@@ -508,6 +538,7 @@ void added_probe_look(const struct added_means *means, struct added_probe *p)
 		return;
 	}
 	added_probe_disable(means, p, ADDED_OVER);
-	log_message(level, "probe %u (%s) had more than %u hits in a second, and is disabled",
-		    p->id, p->name, p->counts.max_hits);
+	log_message(warning_for(p),
+		    "probe %u (%s) had more than %u hits in a second, and is disabled", p->id,
+		    p->name, p->counts.max_hits);
 }

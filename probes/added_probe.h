@@ -6,6 +6,7 @@
 
 #include "bpf/abi.h"
 #include "kernel/probe_slots.h"
+#include "kernel/probed_files.h"
 #include "kernel/uprobe_places.h"
 #include "probes/probe_target.h"
 
@@ -47,6 +48,8 @@ struct added_probe {
 	enum added_state state;
 	unsigned int foreign; /* the process that its user may not trace, so it is off; 0: none */
 	struct uprobe_places places;
+	struct probed_files file;                       /* of these */
+	enum probed_change change;                      /* of the file, as of the last look */
 	struct probe_target targets[DP_MAX_PROBE_PIDS]; /* as many as counts has */
 	uint32_t lists[DP_MAX_ARGUMENT_LISTS];          /* their numbers in the table */
 	size_t n_lists;
@@ -78,7 +81,7 @@ void added_probe_disable(const struct added_means *means, struct added_probe *pr
 			 enum added_state state);
 
 /*
- * Reads the counts. Disables a probe that the BPF program has ended, and one with a process that its user may no
+ * Reads the counts, and looks at the file. Disables a probe that the BPF program has ended, and one with a process that its user may no
  * longer trace: that process's hits are ignored, but each still costs a trap. Warns about root's probes, also when
  * samples begin to be left out.
  */
@@ -88,5 +91,7 @@ void added_probe_look(const struct added_means *means, struct added_probe *probe
 
 /* Writes why it was disabled other than by request. False: it is on, or was disabled by request. */
 bool added_probe_explain(const struct added_probe *probe, char ret[ADDED_WHY_SIZE]);
+/* Writes how its file has changed since its places were found, and what that means. False: it has not. */
+bool added_probe_explain_file(const struct added_probe *probe, char ret[ADDED_WHY_SIZE]);
 
 #endif

@@ -186,6 +186,8 @@ static json_t *describe(const struct added_probe *p)
 	json_object_set_new(json, "state", json_string(state_word(p->state)));
 	if (added_probe_explain(p, why))
 		json_object_set_new(json, "why", json_string(why));
+	if (added_probe_explain_file(p, why))
+		json_object_set_new(json, "changed", json_string(why));
 	json_object_set_new(json, "name", json_text(p->name));
 	json_object_set_new(json, "probe", json_text(p->text));
 	set_count(json, "user", p->user);
@@ -210,14 +212,27 @@ json_t *probe_manager_list(struct probe_manager *m, uid_t user)
 	return list;
 }
 
-json_t *probe_manager_list_ended(const struct probe_manager *m, uid_t user)
+typedef bool explain_fn(const struct added_probe *p, char ret[ADDED_WHY_SIZE]);
+
+/* Those of which there is something to explain. */
+static json_t *list_explained(const struct probe_manager *m, uid_t user, explain_fn *explain)
 {
 	json_t *list = json_array();
 	char why[ADDED_WHY_SIZE];
 
 	for (size_t i = 0; i < DP_MAX_PROBES; i++)
-		if (may_change(m->probes[i], user) && added_probe_explain(m->probes[i], why))
+		if (may_change(m->probes[i], user) && explain(m->probes[i], why))
 			json_array_append_new(list, json_pack("{s:i, s:s}", "id",
 							      (int)m->probes[i]->id, "why", why));
 	return list;
+}
+
+json_t *probe_manager_list_ended(const struct probe_manager *m, uid_t user)
+{
+	return list_explained(m, user, added_probe_explain);
+}
+
+json_t *probe_manager_list_changed(const struct probe_manager *m, uid_t user)
+{
+	return list_explained(m, user, added_probe_explain_file);
 }

@@ -39,5 +39,7 @@ int probe_manager_change(struct probe_manager *manager, enum probe_change change
 json_t *probe_manager_list(struct probe_manager *manager, uid_t user);
 /* Likewise, those that have ended by themselves: their numbers, and why. */
 json_t *probe_manager_list_ended(const struct probe_manager *manager, uid_t user);
+/* Likewise, those whose file has changed: their numbers, and what that means. */
+json_t *probe_manager_list_changed(const struct probe_manager *manager, uid_t user);
 
 #endif

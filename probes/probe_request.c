@@ -205,9 +205,10 @@ static int status(struct probe_manager *m, json_t *request, const struct probe_p
 	_cleanup_(json_decrefp) json_t *probes = probe_manager_list(m, peer->who.uid);
 
 	(void)request;
-	return finish(json_pack("{s:i, s:i, s:i, s:o}", "pid", (int)getpid(), "probes",
+	return finish(json_pack("{s:i, s:i, s:i, s:o, s:o}", "pid", (int)getpid(), "probes",
 				(int)json_array_size(probes), "limit", DP_MAX_PROBES, "ended",
-				probe_manager_list_ended(m, peer->who.uid)),
+				probe_manager_list_ended(m, peer->who.uid), "changed",
+				probe_manager_list_changed(m, peer->who.uid)),
 		      ret);
 }
 
