@@ -234,11 +234,13 @@ class AddedLabels(Added):
             self.assertIn(listed["hits"], (101, 102), "two threads may be at it at once")
             self.assertEqual((listed["traps"], listed["thinned"]), (listed["hits"], 0))
             self.wait_for_samples()
-            with self.times.change("changing"):
-                self.do("enable", probe)
-                wait_for(lambda: self.listed(probe)["state"] == "over")
-            with self.times.change("off"):
-                pass
+            # Its end may be noticed before there was a sample.
+            for _ in range(10):
+                with self.times.change("changing"):
+                    self.do("enable", probe)
+                    wait_for(lambda: self.listed(probe)["state"] == "over")
+                with self.times.change("off"):
+                    pass
             self.wait_for_samples()
             self.end(process)
         counts = self.judge()
