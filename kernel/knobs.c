@@ -70,6 +70,19 @@ static void set_map(struct bpf_map *map, unsigned int n_entries)
 		bpf_map__set_max_entries(map, n_entries);
 }
 
+/* A CPU that adds one sets aside up to so many entries (LOCAL_FREE_TARGET, kernel/bpf/bpf_lru_list.c). */
+#define LRU_SET_ASIDE 128
+
+/* How many entries the map is sure to take before it evicts one. */
+static uint32_t owners_kept(void)
+{
+	const int n_cpus = libbpf_num_possible_cpus();
+
+	if (n_cpus <= 0 || n_cpus >= DP_MAX_SPAN_OWNERS / LRU_SET_ASIDE)
+		return 0;
+	return DP_MAX_SPAN_OWNERS - (uint32_t)n_cpus * LRU_SET_ASIDE;
+}
+
 static void set_values(struct dwarfprof_bpf *bpf, const struct session_needs *needs,
 		       unsigned int n_walks)
 {
@@ -94,6 +107,7 @@ static void set_values(struct dwarfprof_bpf *bpf, const struct session_needs *ne
 	set_map(bpf->maps.dp_probes, needs->has_slots ? DP_MAX_PROBES : 1);
 	set_map(bpf->maps.dp_probe_rates, needs->has_slots ? DP_MAX_PROBES : 1);
 	set_map(bpf->maps.dp_span_code, needs->label_probes > 0 ? DP_MAX_SPAN_PROCESSES : 1);
+	bpf->rodata->dp_span_owners_kept = owners_kept();
 	set_map(bpf->maps.dp_span_owners, needs->label_probes > 0 ? DP_MAX_SPAN_OWNERS : 1);
 }
 

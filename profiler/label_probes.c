@@ -144,6 +144,7 @@ static int take(struct all *all, struct probed_code *code, struct event_text *re
 
 		code->places.of[i].id = id;
 		all->places.of[all->n_places++] = code->places.of[i];
+		all->places.n = (uint32_t)all->n_places;
 		f->places.cookies[i] = DP_SPAN_COOKIE(f->places.cookies[i] + code->list, id);
 	}
 	return 0;
