@@ -39,7 +39,7 @@ struct dp_span_place {
 struct dp_span_places {
 	/* Of probes that are added meanwhile: how long calls take matters, samples list them. */
 	__u32 are_timed;
-	__u32 n; /* up to the last one that there is */
+	__u32 n; /* one more than the number of the last one in use; only in the kernel's table */
 	struct dp_span_place of[DP_MAX_SPAN_PLACES];
 };
 

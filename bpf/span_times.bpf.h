@@ -155,6 +155,7 @@ static long span_calls_step(__u32 i, void *ctx)
 	if (i + 1 < w->at.n_frames)
 		found = span_with_cfa(c->spans, t->cfa, span_id(c->places, place - 1));
 	if (!c->spans || found == SPAN_UNKNOWN ||
+	    c->spans->moves[port_index(found - 1, SPANS)] != c->code->moves ||
 	    !span_is_own(c->code, &c->spans->keys[port_index(found - 1, SPANS)], w->out.sample.pid,
 			 w->out.sample.tid))
 		return span_calls_add(c, 0);

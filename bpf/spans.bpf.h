@@ -63,13 +63,14 @@ struct {
 	__type(value, struct thread_spans);
 } dp_spans SEC(".maps");
 
-/* Where a process has the probed functions; 0: not known, as it has not called it yet. */
+/* Where a process has the probed functions. */
 struct span_code {
-	__u32 moves;     /* how often stacks of the process have moved, from any number on */
-	bool has_shared; /* a call had a CFA of which another thread had begun one */
+	__u32 moves; /* how often stacks of the process have moved, from any number on */
+	/* A call may have begun at a CFA at which another thread had begun one. */
+	bool has_shared;
 	struct {
-		__u64 start;
-		__u32 id; /* of which place that is */
+		__u64 start; /* 0: not known, as the process has not called it yet */
+		__u32 id;    /* of which place that is */
 	} of[DP_MAX_SPAN_PLACES];
 };
 
@@ -137,7 +138,7 @@ struct {
 	__type(value, __u32);
 } dp_span_owners SEC(".maps");
 
-/* How many owners the map is sure to keep, and how many it has been given. */
+/* How many owners the map is sure to keep, and how many it has been given, which is counted up to that. */
 const volatile __u32 dp_span_owners_kept;
 __u32 dp_span_owners_added;
 
@@ -237,11 +238,11 @@ static __always_inline void span_own(__u64 cfa, __u64 pid_tgid, __u32 id)
 	owner = bpf_map_lookup_elem(&dp_span_owners, &key);
 	if (owner && *owner == tid)
 		return;
-	bpf_map_update_elem(&dp_span_owners, &key, &tid, BPF_ANY);
-	if (!owner && dp_span_owners_added < dp_span_owners_kept)
-		__sync_fetch_and_add(&dp_span_owners_added, 1);
-	if (!owner)
+	if (bpf_map_update_elem(&dp_span_owners, &key, &tid, BPF_ANY) == 0 && !owner) {
+		if (dp_span_owners_added < dp_span_owners_kept)
+			__sync_fetch_and_add(&dp_span_owners_added, 1);
 		return;
+	}
 	code = bpf_map_lookup_elem(&dp_span_code, &pid);
 	if (code)
 		*(volatile bool *)&code->has_shared = true;
@@ -249,7 +250,7 @@ static __always_inline void span_own(__u64 cfa, __u64 pid_tgid, __u32 id)
 
 /*
  * Is a kept call the last one that began at its CFA? It is if no two threads of the process have begun one with the
- * same, as far as the map has forgotten none.
+ * same CFA, as long as the map has forgotten none.
  */
 static __always_inline bool span_is_own(const struct span_code *code, const struct span_key *kept,
 					__u32 pid, __u32 tid)
