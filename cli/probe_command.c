@@ -320,7 +320,7 @@ static void print_list(const json_t *answer)
 	}
 }
 
-/* "probe 3IS: WHY", of each */
+/* "probe ID IS: WHY", of each */
 static void print_reasons(const json_t *probes, const char *is)
 {
 	const json_t *probe;
@@ -335,7 +335,6 @@ static void print_reasons(const json_t *probes, const char *is)
 
 static void print_status(const json_t *answer)
 {
-
 	printf("process %lld has %lld of up to %lld probes\n", number_of(answer, "pid"),
 	       number_of(answer, "probes"), number_of(answer, "limit"));
 	print_reasons(json_object_get(answer, "ended"), " is disabled");

@@ -22,25 +22,28 @@ static int find_cached(const char *path)
 	return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
 }
 
-/* Does its path lead elsewhere by now? What is not in the cache tells nothing. */
-static bool has_been_replaced(const struct probed_file *f)
+enum found { FOUND_NOTHING, FOUND_SAME, FOUND_OTHER };
+
+/* What its path leads to. What is not in the cache tells nothing. */
+static enum found find(const struct probed_file *f)
 {
 	int fd = find_cached(f->path);
 	struct stat st;
-	bool is_other;
+	int err;
 
 	if (fd < 0)
-		return false;
-	is_other =
-		file_stat(fd, &st) == 0 && (st.st_dev != f->at.st_dev || st.st_ino != f->at.st_ino);
+		return FOUND_NOTHING;
+	err = file_stat(fd, &st);
 	close(fd);
-	return is_other;
+	if (err < 0)
+		return FOUND_NOTHING;
+	return st.st_dev == f->at.st_dev && st.st_ino == f->at.st_ino ? FOUND_SAME : FOUND_OTHER;
 }
 
 /* What a path below /proc leads to goes with its process. */
 static bool may_be_replaced(const struct probed_file *f)
 {
-	return strncmp(f->path, "/proc/", strlen("/proc/")) != 0 && !has_been_replaced(f);
+	return strncmp(f->path, "/proc/", strlen("/proc/")) != 0 && find(f) == FOUND_SAME;
 }
 
 int probed_files_add(struct probed_files *files, const struct uprobe_places *places, bool by_path)
@@ -87,16 +90,16 @@ enum probed_change probed_file_change(const struct probed_file *f)
 	if (err == 0 &&
 	    (st.st_size != f->at.st_size || !file_time_is_same(&st.st_mtim, &f->at.st_mtim)))
 		return PROBED_WRITTEN;
-	return f->has_path && has_been_replaced(f) ? PROBED_REPLACED : PROBED_SAME;
+	return f->has_path && find(f) == FOUND_OTHER ? PROBED_REPLACED : PROBED_SAME;
 }
 
 const char *probed_change_explain(enum probed_change change)
 {
 	switch (change) {
 	case PROBED_WRITTEN:
-		return "was written to while it was probed: hits may be missed, and values wrong";
+		return "was written to since: hits may be missed, and values wrong";
 	case PROBED_REPLACED:
-		return "was replaced while it was probed: hits of programs that have started since are not seen";
+		return "was replaced since: hits of programs that have started since are not seen";
 	case PROBED_SAME:
 		break;
 	}

@@ -16,7 +16,7 @@ struct probed_file {
 	char *path;
 	int fd;
 	struct stat at;
-	bool has_path; /* it was found at that path, which a process elsewhere may have another file at */
+	bool has_path; /* it was found at that path; for a process elsewhere, another file may be there */
 };
 
 struct probed_files {

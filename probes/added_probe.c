@@ -271,6 +271,16 @@ static int check_number(const struct probe_wish *wish, const struct added_probe 
 	return -E2BIG;
 }
 
+/* Others than root say which path theirs has, and are not told what is there. */
+static int note_file(const struct probe_wish *wish, struct added_probe *p)
+{
+	int err = probed_files_add(&p->file, &p->places, wish->user == 0);
+
+	if (err < 0 && err != -ENOMEM)
+		log_error("cannot keep %s open: %s", wish->path, strerror(-err));
+	return err;
+}
+
 static int set(const struct added_means *means, const struct probe_wish *wish,
 	       struct added_probe *p)
 {
@@ -290,9 +300,8 @@ static int set(const struct added_means *means, const struct probe_wish *wish,
 		function_list_done(&p->places.functions);
 	if (err == 0)
 		err = check_number(wish, p);
-	/* Others than root say which path theirs has, and are not told what is there. */
 	if (err == 0)
-		err = probed_files_add(&p->file, &p->places, wish->user == 0);
+		err = note_file(wish, p);
 	if (err == 0)
 		err = take_lists(means, p, &lists);
 	if (err == -ENOMEM)
@@ -409,6 +418,16 @@ static int refuse_foreign(const struct added_probe *p)
 	return -EPERM;
 }
 
+/* What was an instruction's place may be within one now. */
+static int refuse_written(const struct added_probe *p)
+{
+	if (p->change != PROBED_WRITTEN)
+		return 0;
+	log_error("probe %u: its file was written to since: remove the probe, and add it again",
+		  p->id);
+	return -ESTALE;
+}
+
 int added_probe_enable(const struct added_means *means, struct added_probe *p)
 {
 	struct dp_probe again = p->counts;
@@ -416,7 +435,9 @@ int added_probe_enable(const struct added_means *means, struct added_probe *p)
 
 	if (p->state == ADDED_ON)
 		return 0;
-	err = refuse_foreign(p);
+	err = refuse_written(p);
+	if (err == 0)
+		err = refuse_foreign(p);
 	if (err < 0)
 		return err;
 	again.is_over = 0;

@@ -74,16 +74,16 @@ struct added_probe *added_probe_free(const struct added_means *means, struct add
 
 /*
  * Enables it again, in those of its processes that still run; disables it. Logs errors. 0; -ESRCH: none runs; -EPERM:
- * its user may no longer trace one; or another negative errno.
+ * its user may no longer trace one; -ESTALE: its file was written to; or another negative errno.
  */
 int added_probe_enable(const struct added_means *means, struct added_probe *probe);
 void added_probe_disable(const struct added_means *means, struct added_probe *probe,
 			 enum added_state state);
 
 /*
- * Reads the counts, and looks at the file. Disables a probe that the BPF program has ended, and one with a process that its user may no
- * longer trace: that process's hits are ignored, but each still costs a trap. Warns about root's probes, also when
- * samples begin to be left out.
+ * Reads the counts, and looks at the file. Disables a probe that the BPF program has ended, and one with a process
+ * that its user may no longer trace: that process's hits are ignored, but each still costs a trap. Warns about root's
+ * probes, also when samples begin to be left out.
  */
 void added_probe_look(const struct added_means *means, struct added_probe *probe);
 

@@ -305,10 +305,10 @@ class ProbeManager(unittest.TestCase):
             self.assertIn("--probe-socket", result.stderr)
 
     def test_files_that_change(self):
-        """Root's is also seen when another file gets its path; of others', only the file is looked at."""
+        """A name of the old file stays, so that only its path tells of the new one."""
         written, replaced = paths = [shutil.copy(program("valued"), os.path.join(self.directory, name)) for name in ("written", "replaced")]
         shutil.copy(program("valued"), os.path.join(self.directory, "new"))
-        meanings = "its file was written to while it was probed: ", "its file was replaced while it was probed: "
+        meanings = "its file was written to since: ", "its file was replaced since: "
         with self.recording("-a", "-F", "1") as said:
             probes = [self.add(f"uprobe:{path}:take", "--name", os.path.basename(path))[0] for path in paths]
             self.assertFalse(any("changed" in probe for probe in self.list().values()))
@@ -320,7 +320,10 @@ class ProbeManager(unittest.TestCase):
                 self.assertIn(meaning, listed[probe]["changed"])
                 self.assertIn(f"probe {probe}: {meaning}", status)
                 self.assertEqual(listed[probe]["state"], "on")
-            self.list()
+            self.do("disable", "all")
+            self.refuse("its file was written to since: remove the probe", "enable", str(probes[0]))
+            self.do("enable", str(probes[1]))
+            self.assertEqual([self.list()[probe]["state"] for probe in probes], ["off", "on"])
         for probe, path, meaning in zip(probes, paths, meanings):
             self.assertEqual(said[0].count(f"probe {probe} ({os.path.basename(path)}): {meaning}"), 1)
 
