@@ -369,14 +369,6 @@ static const void *put_array(char **to, const void *from, size_t size)
 	return copy;
 }
 
-static bool has_runtime_frames(const struct sample *sample)
-{
-	for (size_t i = 0; i < sample->n_user; i++)
-		if (frame_is_interpreted(&sample->user[i]))
-			return true;
-	return false;
-}
-
 int report_queue_add(struct report_queue *q, const struct sample *sample,
 		     const struct totals *totals)
 {
@@ -394,7 +386,7 @@ int report_queue_add(struct report_queue *q, const struct sample *sample,
 	}
 	item->kind = ITEM_SAMPLE;
 	item->has_wanted = false;
-	item->is_unread = has_runtime_frames(sample);
+	item->is_unread = sample_has_runtime_frames(sample);
 	item->size = size + (sample->verification ? sample->verification->size : 0);
 	item->sample = *sample;
 	item->totals = *totals;

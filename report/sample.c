@@ -210,6 +210,14 @@ bool frame_is_interpreted(const struct frame *frame)
 	return frame_kind(frame) >= FRAME_FIRST_LANGUAGE;
 }
 
+bool sample_has_runtime_frames(const struct sample *sample)
+{
+	for (size_t i = 0; i < sample->n_user; i++)
+		if (frame_is_interpreted(&sample->user[i]))
+			return true;
+	return false;
+}
+
 const char *frame_path(const struct frame *frame)
 {
 #define X(name, word, otel, method, firefox, red, green, blue) [FRAME_##name] = "[" word "]",

@@ -177,7 +177,8 @@ static int report_or_keep(struct drain *d, struct sample *sample, const struct s
 	if (!spans_hold(&d->spans, calls))
 		return report_known(d, sample);
 	verification_drop(steal_ptr(sample->verification)); /* counted, but not kept */
-	err = owned_sample_new(sample, calls, &kept);
+	err = held_code_read_kept(d->report_queue, sample) ?:
+							     owned_sample_new(sample, calls, &kept);
 	return err < 0 ? err : spans_keep(&d->spans, kept);
 }
 
@@ -197,7 +198,8 @@ static int report_off_cpu_end(struct drain *d, const struct dp_off_cpu_end *end)
 	b->sample.value_ns = end->end_ns - end->time_ns;
 	if (!spans_hold(&d->spans, &b->calls))
 		return report_known(d, &b->sample);
-	err = spans_see(&d->spans, b->sample.tid, &b->calls, end->end_ns);
+	err = held_code_read_kept(d->report_queue, &b->sample) ?:
+		      spans_see(&d->spans, b->sample.tid, &b->calls, end->end_ns);
 	return err < 0 ? err : spans_keep(&d->spans, steal_ptr(b));
 }
 
@@ -551,6 +553,8 @@ int drain_run(struct drain *d, bool final)
 		err = wait_for_tables(d);
 	if (err == 0 && !final)
 		err = release_kept(d, spans_limit(&d->spans, now));
+	if (err == 0 && sweeps)
+		err = held_code_read_blocked(d->report_queue, &d->intervals, now);
 	if (sweeps)
 		sweep(d, now, final);
 	return err;

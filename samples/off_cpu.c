@@ -17,6 +17,8 @@
 
 static void interval_drop(struct off_cpu_intervals *intervals, struct off_cpu_interval *b)
 {
+	if (intervals->unread == b)
+		intervals->unread = b->hh.next;
 	HASH_DEL(intervals->by_tid, b);
 	owned_sample_free(b->kept);
 	free(b);
@@ -66,8 +68,10 @@ int off_cpu_add(struct off_cpu_intervals *intervals, const struct sample *sample
 	if (old)
 		interval_drop(intervals, old);
 	HASH_ADD(hh, intervals->by_tid, tid, sizeof(b->tid), b);
-	if (HASH_IS_ADDED(hh, b))
+	if (HASH_IS_ADDED(hh, b)) {
+		intervals->unread = intervals->unread ?: b;
 		return 0;
+	}
 	owned_sample_free(b->kept);
 	free(b);
 	return -ENOMEM;
@@ -84,6 +88,21 @@ struct owned_sample *off_cpu_take(struct off_cpu_intervals *intervals, pid_t tid
 	kept = steal_ptr(b->kept);
 	interval_drop(intervals, b);
 	return kept;
+}
+
+int off_cpu_read(struct off_cpu_intervals *intervals, uint64_t before,
+		 int (*read)(void *arg, const struct sample *sample), void *arg)
+{
+	struct off_cpu_interval *b;
+
+	while ((b = intervals->unread) && b->kept->sample.time_ns < before) {
+		int err = read(arg, &b->kept->sample);
+
+		if (err != 0)
+			return err;
+		intervals->unread = b->hh.next;
+	}
+	return 0;
 }
 
 void off_cpu_forget(struct off_cpu_intervals *intervals, pid_t tid, uint64_t time_ns)

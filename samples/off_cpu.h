@@ -19,7 +19,9 @@ struct off_cpu_interval {
 };
 
 struct off_cpu_intervals {
-	struct off_cpu_interval *by_tid;
+	struct off_cpu_interval *by_tid; /* in the order in which they were added */
+	struct off_cpu_interval
+		*unread; /* the first that off_cpu_read() has not passed on yet; NULL: none */
 	const struct kallsyms *kallsyms; /* NULL: unknown */
 	size_t n_own;                    /* our own frames in a kernel stack, once known */
 	bool knows_own;
@@ -37,6 +39,13 @@ int off_cpu_add(struct off_cpu_intervals *intervals, const struct sample *sample
 
 /* Returns the sample of a thread that blocked at that time, which the caller frees; or NULL. */
 struct owned_sample *off_cpu_take(struct off_cpu_intervals *intervals, pid_t tid, uint64_t time_ns);
+
+/*
+ * Calls `read`, once each, for the samples of threads that have been blocked since before a time; again for one for
+ * which it does not return 0. Returns 0 or what `read` does.
+ */
+int off_cpu_read(struct off_cpu_intervals *intervals, uint64_t before,
+		 int (*read)(void *arg, const struct sample *sample), void *arg);
 
 /* A thread has ended: frees its interval, unless another thread has its TID since. */
 void off_cpu_forget(struct off_cpu_intervals *intervals, pid_t tid, uint64_t time_ns);

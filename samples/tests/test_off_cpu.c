@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Joining the stack of a thread that left its CPU with the record of its return. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -60,6 +61,51 @@ Test(intervals, tells_blocks_of_a_thread_apart)
 	cr_assert(b);
 	owned_sample_free(b);
 	off_cpu_done(&intervals);
+}
+
+static pid_t tids_read[4];
+static size_t n_read;
+static int read_err;
+
+static int note_read(void *arg, const struct sample *sample)
+{
+	cr_assert_eq(arg, &n_read);
+	if (read_err == 0)
+		tids_read[n_read++] = sample->tid;
+	return read_err;
+}
+
+static void read_before(struct off_cpu_intervals *intervals, uint64_t before, size_t n)
+{
+	cr_assert_eq(off_cpu_read(intervals, before, note_read, &n_read), read_err);
+	cr_assert_eq(n_read, n);
+}
+
+Test(intervals, are_read_once_when_they_are_long)
+{
+	struct off_cpu_intervals intervals = { 0 };
+
+	n_read = 0;
+	read_before(&intervals, 1000, 0);
+	for (pid_t tid = 1; tid <= 5; tid++)
+		add(&intervals, tid, 100 * (uint64_t)tid);
+	read_before(&intervals, 100, 0);
+	read_before(&intervals, 101, 1);
+	off_cpu_forget(&intervals, 1, 100); /* read */
+	off_cpu_forget(&intervals, 2, 200); /* the next */
+	off_cpu_forget(&intervals, 4, 400);
+	read_err = -EAGAIN;
+	read_before(&intervals, 1000, 1);
+	read_err = 0;
+	read_before(&intervals, 1000, 3);
+	cr_assert(tids_read[0] == 1 && tids_read[1] == 3 && tids_read[2] == 5);
+	read_before(&intervals, 1000, 3);
+	add(&intervals, 3, 600); /* again */
+	read_before(&intervals, 601, 4);
+	cr_assert_eq(tids_read[3], 3);
+	add(&intervals, 9, 900);
+	off_cpu_done(&intervals);
+	cr_assert_null(intervals.unread);
 }
 
 Test(intervals, takes_stacks_without_frames)
