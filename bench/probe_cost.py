@@ -50,7 +50,7 @@ def stats():
 def spent(name):
     """Nanoseconds and runs of a program."""
     for _ in range(100):
-        # It fails if a program goes while it lists all of them: the kernel frees those of the profiler before late.
+        # It fails if a program goes while it lists all of them: those of the profiler before it are freed late.
         shown = subprocess.run(["bpftool", "-j", "prog", "show", "name", name], capture_output=True, text=True)
         if shown.returncode == 0 and shown.stdout.strip():
             break

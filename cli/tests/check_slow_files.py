@@ -411,7 +411,7 @@ class LockedMappings(Files):
     PATIENCE = HangingFiles.PATIENCE
     LOCKED = "smaps"
     N_ERRORS, N_OPENED = 2, 1
-    # Of no program of any other test: a profiler of the machine gives up all of a user with such lists (FETCHERS_PER_USER).
+    # No other test runs programs as this user: a profiler of the machine gives up all of a user with such lists (FETCHERS_PER_USER).
     PROGRAM = """
 import ctypes, mmap, os, sys, threading, time
 os.setgroups([]), os.setgid(65532), os.setuid(65532)
