@@ -226,6 +226,8 @@ class AddedLabels(Added):
     def test_a_budget(self):
         """With more than 100 calls in a second it is over: further ones are not known, until its end is noticed."""
         with self.recording(LONGEST_S, "-F", "1999") as process:
+            # Hits of a process that is not known yet do not count.
+            self.wait_for_samples(100)
             with self.times.change("changing"):
                 probe = self.add("--max-rate", "1")
                 wait_for(lambda: self.listed(probe)["state"] == "over")
