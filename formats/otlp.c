@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/sum.h"
-#include "formats/mapping.h"
+#include "formats/code_mappings.h"
 #include "formats/otlp_request.h"
 #include "formats/report_format.h"
 #include "report/own_label.h"
@@ -44,7 +44,7 @@ struct location {
 struct otlp {
 	struct report report;
 	struct profile *profile;
-	struct mapping_list mappings;
+	struct code_mappings mappings;
 	struct moment *moments;
 	size_t n_moments, moments_size;
 	bool is_weighted;  /* some sample stands for several events */
@@ -83,7 +83,7 @@ static int otlp_add(struct report *report, const struct sample *sample, const st
 {
 	struct otlp *otlp = (struct otlp *)report;
 	struct moment *moment;
-	int err = mapping_list_add(&otlp->mappings, sample);
+	int err = code_mappings_add(&otlp->mappings, sample);
 
 	if (err == 0)
 		err = array_reserve(otlp->moments, otlp->n_moments, otlp->moments_size);
@@ -190,13 +190,13 @@ static int use(const struct stack *stack, void *arg)
 		if (frame_is_in_binary(&frame) && frame.offset > 0)
 			otlp_resource_use(resource, frame.module);
 	}
-	return err == 0 ? mapping_list_use(&otlp->mappings, stack) : err;
+	return err == 0 ? code_mappings_use(&otlp->mappings, stack) : err;
 }
 
 /* 0 in *ret: the frame is in no file, or a mark. */
 static int add_mapping(struct otlp *otlp, const struct symbolized_frame *symbolized, int32_t *ret)
 {
-	const struct mapping *mapping = mapping_list_find(&otlp->mappings, symbolized);
+	const struct code_mapping *mapping = code_mappings_find(&otlp->mappings, symbolized);
 
 	*ret = 0;
 	return mapping ? otlp_mapping(&otlp->request.dictionary, mapping, ret) : 0;
@@ -511,7 +511,7 @@ static void otlp_free(struct report *report)
 
 	if (otlp->has_request)
 		otlp_request_done(&otlp->request);
-	mapping_list_done(&otlp->mappings);
+	code_mappings_done(&otlp->mappings);
 	symbolized_stack_done(&otlp->symbolized);
 	profile_free(otlp->profile);
 	element_table_done(&otlp->spots);

@@ -325,12 +325,12 @@ static int add_id(struct otlp_dictionary *d, const char *key, const char *id, st
 	return *id ? otlp_attribute(d, key, &label, &b->attributes[b->n_attributes++]) : 0;
 }
 
-int otlp_mapping(struct otlp_dictionary *d, const struct mapping *mapping, int32_t *ret)
+int otlp_mapping(struct otlp_dictionary *d, const struct code_mapping *mapping, int32_t *ret)
 {
 	const struct module *module = mapping->module;
 	struct binary b = { mapping->range.start, mapping->range.limit, mapping->range.offset };
 	bool is_new;
-	int err = otlp_string(d, module ? module->path : MAPPING_KERNEL, &b.file);
+	int err = otlp_string(d, module ? module->path : CODE_MAPPING_KERNEL, &b.file);
 
 	if (err == 0 && module)
 		err = add_id(d, "process.executable.build_id.gnu", module->build_id, &b);

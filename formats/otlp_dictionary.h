@@ -3,7 +3,7 @@
 #define DP_FORMATS_OTLP_DICTIONARY_H
 
 #include "formats/element_table.h"
-#include "formats/mapping.h"
+#include "formats/code_mappings.h"
 #include "otlp.pb-c.h"
 #include "report/bytes.h"
 #include "report/label.h"
@@ -36,7 +36,7 @@ int otlp_link(struct otlp_dictionary *d, const uint8_t trace_id[16], const uint8
 	      int32_t *ret);
 
 /* Of the kernel or a binary. */
-int otlp_mapping(struct otlp_dictionary *d, const struct mapping *mapping, int32_t *ret);
+int otlp_mapping(struct otlp_dictionary *d, const struct code_mapping *mapping, int32_t *ret);
 
 /*
  * Returns the number of the location of the first of n shown functions, and in *ret_n how many of

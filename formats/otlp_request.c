@@ -140,7 +140,7 @@ int otlp_request_resource(struct otlp_request *r, const struct sample *sample,
 
 void otlp_resource_use(struct otlp_resource *resource, const struct module *module)
 {
-	if (!resource->program && mapping_is_called(module, resource->key.comm))
+	if (!resource->program && code_mapping_is_called(module, resource->key.comm))
 		resource->program = module;
 }
 

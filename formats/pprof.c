@@ -12,7 +12,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "formats/mapping.h"
+#include "formats/code_mappings.h"
 #include "formats/pprof_writer.h"
 #include "formats/report_format.h"
 #include "report/outcome.h"
@@ -38,7 +38,7 @@ struct labels {
 struct pprof {
 	struct report report;
 	struct profile *profile;
-	struct mapping_list mappings;
+	struct code_mappings mappings;
 	struct pprof_writer writer;
 	bool is_writing; /* the writer has to be freed */
 	const struct totals *totals;
@@ -59,7 +59,7 @@ static int pprof_add(struct report *report, const struct sample *sample,
 {
 	struct pprof *pprof = (struct pprof *)report;
 	/* Binaries that no process maps any more are closed before the end. */
-	int err = mapping_list_add(&pprof->mappings, sample);
+	int err = code_mappings_add(&pprof->mappings, sample);
 
 	return err == 0 ? profile_add(pprof->profile, sample) : err;
 }
@@ -68,7 +68,7 @@ static int use_mappings(const struct stack *stack, void *arg)
 {
 	struct pprof *pprof = arg;
 
-	return mapping_list_use(&pprof->mappings, stack);
+	return code_mappings_use(&pprof->mappings, stack);
 }
 
 static int make_locations(struct pprof *pprof, size_t *ret_n)
@@ -83,7 +83,7 @@ static int make_locations(struct pprof *pprof, size_t *ret_n)
 			return -ENOMEM;
 		err = pprof_writer_location(
 			&pprof->writer, &symbolized->items[i], symbolized->n - i,
-			mapping_list_find(&pprof->mappings, &symbolized->items[i]),
+			code_mappings_find(&pprof->mappings, &symbolized->items[i]),
 			&pprof->locations[n], &n_functions);
 		if (err < 0)
 			return err;
@@ -420,7 +420,7 @@ static int pprof_finish(struct report *report, const struct totals *totals)
 	pprof->totals = totals;
 	err = profile_for_each(pprof->profile, use_mappings, pprof);
 	if (err == 0)
-		err = mapping_list_number(&pprof->mappings);
+		err = code_mappings_number(&pprof->mappings);
 	if (err == 0)
 		err = begin_file(pprof);
 	if (err == 0)
@@ -436,7 +436,7 @@ static void pprof_free(struct report *report)
 
 	if (pprof->is_writing)
 		pprof_writer_done(&pprof->writer);
-	mapping_list_done(&pprof->mappings);
+	code_mappings_done(&pprof->mappings);
 	symbolized_stack_done(&pprof->symbolized);
 	profile_free(pprof->profile);
 	free(pprof->locations);

@@ -175,7 +175,7 @@ static int add_function(struct pprof_writer *writer, const struct symbolized_fra
 }
 
 /* Combines the properties of this location with those of its mapping. */
-static void judge(struct mapping *mapping, const struct symbolized_frame *symbolized, size_t n)
+static void judge(struct code_mapping *mapping, const struct symbolized_frame *symbolized, size_t n)
 {
 	for (size_t i = 0; mapping && i < n; i++) {
 		mapping->has_functions &= symbolized[i].is_named || symbolized[i].is_sought;
@@ -226,7 +226,7 @@ static int write_location(struct pprof_writer *writer, const struct pprof_locati
 }
 
 int pprof_writer_location(struct pprof_writer *writer, const struct symbolized_frame *symbolized,
-			  size_t n, struct mapping *mapping, uint64_t *ret, size_t *ret_n)
+			  size_t n, struct code_mapping *mapping, uint64_t *ret, size_t *ret_n)
 {
 	struct pprof_location_key key = { .address = symbolized_code_address(symbolized) };
 	struct pprof_location *l;
@@ -259,9 +259,10 @@ int pprof_writer_location(struct pprof_writer *writer, const struct symbolized_f
 	return write_location(writer, l, symbolized, n);
 }
 
-static int make_mapping(struct pprof_writer *writer, const struct mapping *m, Pprof__Mapping *ret)
+static int make_mapping(struct pprof_writer *writer, const struct code_mapping *m,
+			Pprof__Mapping *ret)
 {
-	int err = pprof_writer_string(writer, m->module ? m->module->path : MAPPING_KERNEL,
+	int err = pprof_writer_string(writer, m->module ? m->module->path : CODE_MAPPING_KERNEL,
 				      &ret->filename);
 
 	if (err == 0 && m->module)
@@ -279,7 +280,7 @@ static int make_mapping(struct pprof_writer *writer, const struct mapping *m, Pp
 	return err;
 }
 
-static int write_mapping(struct pprof_writer *writer, const struct mapping *m)
+static int write_mapping(struct pprof_writer *writer, const struct code_mapping *m)
 {
 	Pprof__Profile profile = PPROF__PROFILE__INIT;
 	Pprof__Mapping mapping = PPROF__MAPPING__INIT, *mappings[] = { &mapping };
@@ -292,7 +293,7 @@ static int write_mapping(struct pprof_writer *writer, const struct mapping *m)
 	return pprof_writer_put(writer, &profile);
 }
 
-int pprof_writer_reserve(struct pprof_writer *writer, const struct mapping_list *mappings)
+int pprof_writer_reserve(struct pprof_writer *writer, const struct code_mappings *mappings)
 {
 	int err = 0;
 
@@ -309,7 +310,7 @@ int pprof_writer_reserve(struct pprof_writer *writer, const struct mapping_list 
 	return err;
 }
 
-int pprof_writer_finish(struct pprof_writer *writer, const struct mapping_list *mappings)
+int pprof_writer_finish(struct pprof_writer *writer, const struct code_mappings *mappings)
 {
 	Pprof__Profile profile = PPROF__PROFILE__INIT;
 	int err = 0;

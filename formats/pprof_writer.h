@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "formats/gzip.h"
-#include "formats/mapping.h"
+#include "formats/code_mappings.h"
 #include "report/symbolized.h"
 #include "report/string_table.h"
 #include "symbols/names.h"
@@ -34,7 +34,7 @@ int pprof_writer_init(struct pprof_writer *writer, const struct names_options *o
 void pprof_writer_done(struct pprof_writer *writer);
 
 /* Counts what the mappings take at the end, which are the same in each file. 0 or -ENOMEM. */
-int pprof_writer_reserve(struct pprof_writer *writer, const struct mapping_list *mappings);
+int pprof_writer_reserve(struct pprof_writer *writer, const struct code_mappings *mappings);
 
 /* Writes the contents of a Profile. 0 or a negative errno. */
 int pprof_writer_put(struct pprof_writer *writer, const Pprof__Profile *profile);
@@ -48,9 +48,9 @@ int pprof_writer_string(struct pprof_writer *writer, const char *text, int64_t *
  * of its address; NULL: none. 0 or a negative errno.
  */
 int pprof_writer_location(struct pprof_writer *writer, const struct symbolized_frame *symbolized,
-			  size_t n, struct mapping *mapping, uint64_t *ret, size_t *ret_n);
+			  size_t n, struct code_mapping *mapping, uint64_t *ret, size_t *ret_n);
 
 /* Writes the rest: the mappings, the strings, the end of the file. */
-int pprof_writer_finish(struct pprof_writer *writer, const struct mapping_list *mappings);
+int pprof_writer_finish(struct pprof_writer *writer, const struct code_mappings *mappings);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/mapping.h"
+#include "formats/code_mappings.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "bpf/arch.h"
 #include "formats/file_hash.h"
 
-struct mapping_binary {
+struct code_mappings_binary {
 	UT_hash_handle hh;
 	const struct module *module;
 	uint64_t count;     /* of events with code in it, once per frame */
@@ -19,25 +19,25 @@ struct mapping_binary {
 	char hash[FILE_HASH_SIZE];
 	size_t n;
 	/* Its segments; the last mapping is for addresses outside of them. */
-	struct mapping mappings[];
+	struct code_mapping mappings[];
 };
 
-void mapping_list_done(struct mapping_list *list)
+void code_mappings_done(struct code_mappings *list)
 {
-	struct mapping_binary *b, *next;
+	struct code_mappings_binary *b, *next;
 
 	HASH_ITER(hh, list->binaries, b, next) {
 		HASH_DEL(list->binaries, b);
 		free(b);
 	}
 	free(list->mappings);
-	*list = (struct mapping_list){ 0 };
+	*list = (struct code_mappings){ 0 };
 }
 
-static struct mapping_binary *find_binary(const struct mapping_list *list,
-					  const struct module *module)
+static struct code_mappings_binary *find_binary(const struct code_mappings *list,
+						const struct module *module)
 {
-	struct mapping_binary *b;
+	struct code_mappings_binary *b;
 
 	HASH_FIND_PTR(list->binaries, &module, b);
 	return b;
@@ -59,10 +59,10 @@ static void hash_file(const struct module *module, char ret[FILE_HASH_SIZE])
 }
 
 /* module: NULL: the kernel. */
-static int add_binary(struct mapping_list *list, const struct module *module)
+static int add_binary(struct code_mappings *list, const struct module *module)
 {
 	_cleanup_free_ struct code_pages *pages = NULL;
-	struct mapping_binary *b;
+	struct code_mappings_binary *b;
 	size_t n = 0;
 	int err = 0;
 
@@ -93,7 +93,7 @@ static int add_binary(struct mapping_list *list, const struct module *module)
 	return 0;
 }
 
-int mapping_list_add(struct mapping_list *list, const struct sample *sample)
+int code_mappings_add(struct code_mappings *list, const struct sample *sample)
 {
 	int err = 0;
 
@@ -103,7 +103,7 @@ int mapping_list_add(struct mapping_list *list, const struct sample *sample)
 	return err;
 }
 
-static struct mapping *find_mapping(struct mapping_binary *b, uint64_t address)
+static struct code_mapping *find_mapping(struct code_mappings_binary *b, uint64_t address)
 {
 	size_t i = 0;
 
@@ -113,16 +113,16 @@ static struct mapping *find_mapping(struct mapping_binary *b, uint64_t address)
 	return &b->mappings[i];
 }
 
-bool mapping_is_called(const struct module *module, const char *comm)
+bool code_mapping_is_called(const struct module *module, const char *comm)
 {
 	return module && *comm && strncmp(module->name, comm, strlen(comm)) == 0;
 }
 
-static int use(struct mapping_list *list, const struct module *module, uint64_t address,
+static int use(struct code_mappings *list, const struct module *module, uint64_t address,
 	       const struct stack *stack)
 {
-	struct mapping_binary *b;
-	struct mapping *m;
+	struct code_mappings_binary *b;
+	struct code_mapping *m;
 	int err = add_binary(list, module);
 
 	if (err < 0)
@@ -136,12 +136,12 @@ static int use(struct mapping_list *list, const struct module *module, uint64_t 
 	if (address >= m->range.limit && address < UINT64_MAX)
 		m->range.limit = address + 1;
 	b->count += stack->count;
-	if (mapping_is_called(module, stack->common.comm))
+	if (code_mapping_is_called(module, stack->common.comm))
 		b->own_count += stack->count;
 	return 0;
 }
 
-int mapping_list_use(struct mapping_list *list, const struct stack *stack)
+int code_mappings_use(struct code_mappings *list, const struct stack *stack)
 {
 	int err = 0;
 
@@ -158,11 +158,11 @@ int mapping_list_use(struct mapping_list *list, const struct stack *stack)
 }
 
 /* The binary with most samples, if none has the name of its processes. */
-static struct mapping_binary *find_program(const struct mapping_list *list)
+static struct code_mappings_binary *find_program(const struct code_mappings *list)
 {
-	struct mapping_binary *program = NULL;
+	struct code_mappings_binary *program = NULL;
 
-	for (struct mapping_binary *b = list->binaries; b; b = b->hh.next)
+	for (struct code_mappings_binary *b = list->binaries; b; b = b->hh.next)
 		if (b->module &&
 		    (!program || b->own_count > program->own_count ||
 		     (b->own_count == program->own_count && b->count > program->count)))
@@ -170,7 +170,7 @@ static struct mapping_binary *find_program(const struct mapping_list *list)
 	return program;
 }
 
-static int number_binary(struct mapping_list *list, size_t *size, struct mapping_binary *b)
+static int number_binary(struct code_mappings *list, size_t *size, struct code_mappings_binary *b)
 {
 	for (size_t i = 0; i < b->n; i++) {
 		if (!b->mappings[i].is_used)
@@ -183,24 +183,24 @@ static int number_binary(struct mapping_list *list, size_t *size, struct mapping
 	return 0;
 }
 
-int mapping_list_number(struct mapping_list *list)
+int code_mappings_number(struct code_mappings *list)
 {
-	struct mapping_binary *program = find_program(list);
+	struct code_mappings_binary *program = find_program(list);
 	size_t size = 0;
 	int err = 0;
 
 	if (program)
 		err = number_binary(list, &size, program);
-	for (struct mapping_binary *b = list->binaries; err == 0 && b; b = b->hh.next)
+	for (struct code_mappings_binary *b = list->binaries; err == 0 && b; b = b->hh.next)
 		if (b != program)
 			err = number_binary(list, &size, b);
 	return err;
 }
 
-struct mapping *mapping_list_find(const struct mapping_list *list,
-				  const struct symbolized_frame *symbolized)
+struct code_mapping *code_mappings_find(const struct code_mappings *list,
+					const struct symbolized_frame *symbolized)
 {
-	struct mapping_binary *b;
+	struct code_mappings_binary *b;
 
 	if (symbolized->address == 0 ||
 	    (symbolized->kind == SYMBOLIZED_USER && !symbolized->module))
