@@ -5,8 +5,8 @@
 #include <stdbool.h>
 
 #include "samples/label_values.h"
-#include "symbols/parameters.h"
-#include "symbols/usdt.h"
+#include "values/parameters.h"
+#include "values/usdt.h"
 
 /* Where values are read, which decides what values there are. */
 enum probe_kind {

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "symbols/enumerator.h"
-#include "symbols/function_search.h"
-#include "symbols/usdt.h"
+#include "functions/function_search.h"
+#include "values/enumerator.h"
+#include "values/usdt.h"
 
 struct parsers;
 

@@ -10,8 +10,8 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "elf/loader.h"
-#include "symbols/function_offset.h"
-#include "symbols/line_places.h"
+#include "functions/function_offset.h"
+#include "functions/line_places.h"
 
 static const struct {
 	const char *word;

@@ -5,7 +5,7 @@
 #include <sys/types.h>
 
 #include "kernel/uprobe_places.h"
-#include "symbols/usdt.h"
+#include "values/usdt.h"
 
 struct parsers;
 
