@@ -66,7 +66,7 @@ struct {
 /* Where a process has the probed functions. */
 struct span_code {
 	__u32 moves; /* how often stacks of the process have moved, from any number on */
-	/* A call may have begun at a CFA at which another thread had begun one. */
+	/* A call has begun at a CFA at which another thread had begun one, or the map of owners has forgotten that. */
 	bool has_shared;
 	struct {
 		__u64 start; /* 0: not known, as the process has not called it yet */
@@ -238,9 +238,9 @@ static __always_inline void span_own(__u64 cfa, __u64 pid_tgid, __u32 id)
 	owner = bpf_map_lookup_elem(&dp_span_owners, &key);
 	if (owner && *owner == tid)
 		return;
-	if (bpf_map_update_elem(&dp_span_owners, &key, &tid, BPF_ANY) == 0 && !owner) {
-		if (dp_span_owners_added < dp_span_owners_kept)
-			__sync_fetch_and_add(&dp_span_owners_added, 1);
+	if (bpf_map_update_elem(&dp_span_owners, &key, &tid, BPF_ANY) == 0 && !owner &&
+	    dp_span_owners_added < dp_span_owners_kept) {
+		__sync_fetch_and_add(&dp_span_owners_added, 1);
 		return;
 	}
 	code = bpf_map_lookup_elem(&dp_span_code, &pid);
@@ -248,17 +248,14 @@ static __always_inline void span_own(__u64 cfa, __u64 pid_tgid, __u32 id)
 		*(volatile bool *)&code->has_shared = true;
 }
 
-/*
- * Is a kept call the last one that began at its CFA? It is if no two threads of the process have begun one with the
- * same CFA, as long as the map has forgotten none.
- */
+/* Is a kept call the last one that began at its CFA? It is if no two threads have begun one with the same. */
 static __always_inline bool span_is_own(const struct span_code *code, const struct span_key *kept,
 					__u32 pid, __u32 tid)
 {
 	struct span_owner_key key = { kept->cfa, pid, kept->id };
 	const __u32 *owner;
 
-	if (!code->has_shared && dp_span_owners_added < dp_span_owners_kept)
+	if (!code->has_shared)
 		return true;
 	owner = bpf_map_lookup_elem(&dp_span_owners, &key);
 	return owner && *owner == tid;
