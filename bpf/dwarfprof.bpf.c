@@ -348,8 +348,11 @@ static __always_inline void sample_kernel_stack(struct walk *w, void *ctx)
 		w->out.sample.n_kernel = (__u8)(size / sizeof(__u64));
 }
 
-/* True if the last sample on this ring had other names. */
-static __always_inline bool has_new_names(const struct scratch *s, __u32 ring_number)
+/*
+ * True if the last sample on this ring had other names. A function: inlined, all words of the names would be kept on the stack until
+ * the sample is sent, and the calls of a walk of Java would need more than the 512 bytes that Linux 6.1 allows.
+ */
+static __noinline bool has_new_names(const struct scratch *s, __u32 ring_number)
 {
 	__u64 difference = s->sent_names_ring ^ ring_number;
 
