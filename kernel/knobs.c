@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bpf/share.h"
 #include "kernel/filter.h"
 #include "kernel/kernel_types.h"
 #include "kernel/ring_size.h"
@@ -167,6 +168,7 @@ void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
 	bpf->rodata->dp_unwind = options->unwind;
 	bpf->rodata->dp_max_frames = max_frames(options);
 	bpf->rodata->dp_levels = needs->levels;
+	bpf->rodata->dp_share_ns = share_of_rate(options->hz);
 	bpf->rodata->dp_verify = options->verify;
 	bpf->rodata->dp_by_period = needs->by_period;
 	bpf->rodata->dp_has_several = needs->has_several;
