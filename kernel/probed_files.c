@@ -85,11 +85,11 @@ enum probed_change probed_file_change(const struct probed_file *f)
 	struct stat st = { 0 };
 	int err = file_stat(f->fd, &st);
 
-	if (err == 0 && f->at.st_nlink > 0 && st.st_nlink == 0)
-		return PROBED_REPLACED;
 	if (err == 0 &&
 	    (st.st_size != f->at.st_size || !file_time_is_same(&st.st_mtim, &f->at.st_mtim)))
 		return PROBED_WRITTEN;
+	if (err == 0 && f->at.st_nlink > 0 && st.st_nlink == 0)
+		return PROBED_REPLACED;
 	return f->has_path && find(f) == FOUND_OTHER ? PROBED_REPLACED : PROBED_SAME;
 }
 
@@ -97,9 +97,9 @@ const char *probed_change_explain(enum probed_change change)
 {
 	switch (change) {
 	case PROBED_WRITTEN:
-		return "was written to since: hits may be missed, and values wrong";
+		return "was written to after it was searched: hits may be missed, and values wrong";
 	case PROBED_REPLACED:
-		return "was replaced since: hits of programs that have started since are not seen";
+		return "was replaced after it was searched: hits of programs that have started since are not seen";
 	case PROBED_SAME:
 		break;
 	}

@@ -423,8 +423,7 @@ static int refuse_written(const struct added_probe *p)
 {
 	if (p->change != PROBED_WRITTEN)
 		return 0;
-	log_error("probe %u: its file was written to since: remove the probe, and add it again",
-		  p->id);
+	log_error("probe %u: its file was written to: remove the probe, and add it again", p->id);
 	return -ESTALE;
 }
 
@@ -511,14 +510,15 @@ static enum log_level warning_for(const struct added_probe *p)
 	return p->user == 0 ? LOG_WARNING : LOG_DEBUG;
 }
 
-/* A change is told once, and stays: a path may lead to several files in turn. */
+/* A change is told once, and stays, as a path may lead to several files in turn; but a file can still be written to. */
 static void look_at_file(struct added_probe *p)
 {
+	const enum probed_change change = probed_file_change(&p->file.of[0]);
 	char why[ADDED_WHY_SIZE];
 
-	if (p->change != PROBED_SAME)
+	if (change == p->change || (p->change != PROBED_SAME && change != PROBED_WRITTEN))
 		return;
-	p->change = probed_file_change(&p->file.of[0]);
+	p->change = change;
 	if (added_probe_explain_file(p, why))
 		log_message(warning_for(p), "probe %u (%s): %s", p->id, p->name, why);
 }

@@ -308,7 +308,7 @@ class ProbeManager(unittest.TestCase):
         """A name of the old file stays, so that only its path tells of the new one."""
         written, replaced = paths = [shutil.copy(program("valued"), os.path.join(self.directory, name)) for name in ("written", "replaced")]
         shutil.copy(program("valued"), os.path.join(self.directory, "new"))
-        meanings = "its file was written to since: ", "its file was replaced since: "
+        meanings = "its file was written to after it was searched: ", "its file was replaced after it was searched: "
         with self.recording("-a", "-F", "1") as said:
             probes = [self.add(f"uprobe:{path}:take", "--name", os.path.basename(path))[0] for path in paths]
             self.assertFalse(any("changed" in probe for probe in self.list().values()))
@@ -321,7 +321,7 @@ class ProbeManager(unittest.TestCase):
                 self.assertIn(f"probe {probe}: {meaning}", status)
                 self.assertEqual(listed[probe]["state"], "on")
             self.do("disable", "all")
-            self.refuse("its file was written to since: remove the probe", "enable", str(probes[0]))
+            self.refuse("its file was written to: remove the probe", "enable", str(probes[0]))
             self.do("enable", str(probes[1]))
             self.assertEqual([self.list()[probe]["state"] for probe in probes], ["off", "on"])
         for probe, path, meaning in zip(probes, paths, meanings):

@@ -80,6 +80,13 @@ Test(probed_files, may_be_replaced)
 	cr_assert_eq(probed_file_change(&files.of[0]), PROBED_REPLACED);
 }
 
+Test(probed_files, may_be_written_to_and_removed)
+{
+	cr_assert_eq(truncate(path, 0), 0);
+	cr_assert_eq(unlink(path), 0);
+	cr_assert_eq(probed_file_change(&files.of[0]), PROBED_WRITTEN);
+}
+
 Test(probed_files, may_be_removed)
 {
 	cr_assert_eq(unlink(path), 0);
