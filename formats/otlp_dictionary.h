@@ -2,8 +2,8 @@
 #ifndef DP_FORMATS_OTLP_DICTIONARY_H
 #define DP_FORMATS_OTLP_DICTIONARY_H
 
-#include "formats/element_table.h"
 #include "formats/code_mappings.h"
+#include "formats/element_table.h"
 #include "otlp.pb-c.h"
 #include "report/bytes.h"
 #include "report/label.h"

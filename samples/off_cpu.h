@@ -20,8 +20,8 @@ struct off_cpu_interval {
 
 struct off_cpu_intervals {
 	struct off_cpu_interval *by_tid; /* in the order in which they were added */
-	struct off_cpu_interval
-		*unread; /* the first that off_cpu_read() has not passed on yet; NULL: none */
+	/* The first that off_cpu_read() has not passed on yet; NULL: none */
+	struct off_cpu_interval *unread;
 	const struct kallsyms *kallsyms; /* NULL: unknown */
 	size_t n_own;                    /* our own frames in a kernel stack, once known */
 	bool knows_own;
