@@ -349,8 +349,9 @@ static __always_inline void sample_kernel_stack(struct walk *w, void *ctx)
 }
 
 /*
- * True if the last sample on this ring had other names. A function: inlined, all words of the names would be kept on the stack until
- * the sample is sent, and the calls of a walk of Java would need more than the 512 bytes that Linux 6.1 allows.
+ * True if the last sample on this ring had other names. A function: inlined, all words of the names would be
+ * kept on the stack until the sample is sent, and the calls of a walk of Java would need more than the 512
+ * bytes that Linux 6.1 allows.
  */
 static __noinline bool has_new_names(const struct scratch *s, __u32 ring_number)
 {

@@ -43,7 +43,6 @@ struct all {
 	struct dp_arguments *lists;
 	size_t n_lists;
 	struct dp_span_places places;
-	size_t n_places;
 };
 
 static void all_done(struct all *all)
@@ -111,12 +110,12 @@ static int check_functions(const struct all *all, const struct event_text *text)
 				  f->probe.parts.path);
 			return -EINVAL;
 		}
-	if (all->n_places + f->places.n <= DP_MAX_SPAN_PLACES)
+	if (all->places.n + f->places.n <= DP_MAX_SPAN_PLACES)
 		return 0;
 	log_error(
 		"--probe: all probes together can label samples by calls of at most %d functions; with %s "
 		"they would be %zu",
-		DP_MAX_SPAN_PLACES, f->probe.parts.name, all->n_places + f->places.n);
+		DP_MAX_SPAN_PLACES, f->probe.parts.name, all->places.n + f->places.n);
 	return -E2BIG;
 }
 
@@ -140,11 +139,10 @@ static int take(struct all *all, struct probed_code *code, struct event_text *re
 	ret->n_lists = all->n_lists = n;
 	f->lists.n = 0;
 	for (size_t i = 0; i < f->places.n; i++) {
-		const uint32_t id = DP_SPAN_ID(1, all->n - 1, all->n_places);
+		const uint32_t id = DP_SPAN_ID(1, all->n - 1, all->places.n);
 
 		code->places.of[i].id = id;
-		all->places.of[all->n_places++] = code->places.of[i];
-		all->places.n = (uint32_t)all->n_places;
+		all->places.of[all->places.n++] = code->places.of[i];
 		f->places.cookies[i] = DP_SPAN_COOKIE(f->places.cookies[i] + code->list, id);
 	}
 	return 0;

@@ -163,6 +163,7 @@ bool frame_is_in_binary(const struct frame *frame);
 
 /* Whether it is a function of a language's runtime, which names it (frame_kind.h). */
 bool frame_is_interpreted(const struct frame *frame);
+/* Whether any of a sample is. */
 bool sample_has_runtime_frames(const struct sample *sample);
 
 /* Whether its function and line are those of a place near it, as its own has none. */

@@ -26,12 +26,19 @@ int held_code_read(struct runtime_join *join, struct report_queue *queue, const 
 	return n > 0 ? report_queue_read_code(queue, frames, n) : 0;
 }
 
-/* The native frames of a sample have no code to read. */
+#define IS_FULL 1
+
+/* The native frames of a sample have no code to read. 0, IS_FULL, or a negative errno. */
 static int read_frames(struct report_queue *queue, const struct sample *sample)
 {
-	_cleanup_free_ struct frame *frames = calloc(sample->n_user, sizeof(*frames));
+	_cleanup_free_ struct frame *frames = NULL;
 	size_t n = 0;
 
+	if (!sample_has_runtime_frames(sample))
+		return 0;
+	if (report_queue_is_full(queue))
+		return IS_FULL;
+	frames = calloc(sample->n_user, sizeof(*frames));
 	if (!frames)
 		return -ENOMEM;
 	for (size_t i = 0; i < sample->n_user; i++)
@@ -42,20 +49,14 @@ static int read_frames(struct report_queue *queue, const struct sample *sample)
 
 int held_code_read_kept(struct report_queue *queue, const struct sample *sample)
 {
-	if (!sample_has_runtime_frames(sample) || report_queue_is_full(queue))
-		return 0;
-	return read_frames(queue, sample);
-}
+	int err = read_frames(queue, sample);
 
-#define IS_FULL 1
+	return err == IS_FULL ? 0 : err;
+}
 
 static int read_blocked(void *arg, const struct sample *sample)
 {
-	struct report_queue *queue = arg;
-
-	if (!sample_has_runtime_frames(sample))
-		return 0;
-	return report_queue_is_full(queue) ? IS_FULL : read_frames(queue, sample);
+	return read_frames(arg, sample);
 }
 
 int held_code_read_blocked(struct report_queue *queue, struct off_cpu_intervals *intervals,

@@ -94,13 +94,6 @@ static int read_line(const struct reader *r, uint64_t function, uint64_t positio
 	return memory_half(r->memory, instructions + position + l->line, ret);
 }
 
-/* Pages are kept: reads from here on see memory as it is now. */
-static void forget(const struct reader *r)
-{
-	if (r->memory->forget)
-		r->memory->forget(r->memory->arg);
-}
-
 /* zend_inline_hash_func(), Zend/zend_string.h, where a word has 64 bits. */
 static uint64_t hash_of(const char *text, size_t n)
 {
@@ -121,7 +114,7 @@ static int read_text_and_hash(const struct reader *r, const struct dp_chain *cha
 	uint64_t size = 0;
 	int err = read_text(r, string, ret);
 
-	forget(r);
+	memory_forget(r->memory);
 	if (err == 0)
 		err = memory_word(r->memory, string + chain->hash, ret_hash);
 	if (err == 0)
@@ -260,8 +253,8 @@ static int read_function(const struct reader *r, const struct dp_chain *chain,
 	if (err == 0 && !is_native)
 		err = read_line(r, frame->code, frame->position & ~DP_RUNTIME_ENTRY,
 				&code->first_line);
-	/* Its place may have become another one's meanwhile. */
-	forget(r);
+	memory_forget(r->memory);
+	/* Until here it may have become another one's. */
 	return err < 0 ? err : memory_check_tag(r->memory, chain, frame);
 }
 

@@ -252,9 +252,8 @@ static int read_iseq(const struct reader *r, const struct dp_chain *chain,
 		err = memory_word(r->memory, body + l->path, &string);
 	if (err == 0)
 		err = read_path(r, string, (*ret)->file);
-	/* Its place may have become another one's meanwhile; pages that were read are kept. */
-	if (r->memory->forget)
-		r->memory->forget(r->memory->arg);
+	memory_forget(r->memory);
+	/* Until here it may have become another one's. */
 	return err < 0 ? err : memory_check_tag(r->memory, chain, frame);
 }
 
