@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
-#include "profiler/unix_listener.h"
+#include "probes/unix_listener.h"
 
 /* Where the agent listens: "127.0.0.1:6060", "[::1]:6060", "localhost:6060" or "unix:/PATH". */
 struct address {

@@ -214,6 +214,15 @@ void cgroup_path_parse(const char *path, struct cgroup_path *ret)
 	ret->is_of_user = is_users;
 }
 
+bool cgroup_path_is_below(const char *path, const char *cgroup)
+{
+	size_t n = strlen(cgroup);
+
+	while (n > 0 && cgroup[n - 1] == '/')
+		n--;
+	return strncmp(path, cgroup, n) == 0 && (path[n] == '\0' || path[n] == '/');
+}
+
 static bool is_root(const char *path)
 {
 	return path[0] == '\0' || strcmp(path, "/") == 0;

@@ -27,6 +27,9 @@ struct cgroup_path {
 	bool is_nested;           /* in a container's cgroup, and may be forged by the container */
 };
 
+/* Whether it is this cgroup, or in it; slashes at the end of `cgroup` do not count. */
+bool cgroup_path_is_below(const char *path, const char *cgroup);
+
 void cgroup_path_parse(const char *path, struct cgroup_path *ret);
 
 /* The longest path that is read; the kernel's are shorter than PATH_MAX. */

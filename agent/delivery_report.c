@@ -10,6 +10,7 @@
 #include "agent/pyroscope_labels.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "formats/report_format.h"
 #include "log/clock.h"
 #include "report/resource_label.h"
 

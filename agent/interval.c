@@ -10,6 +10,7 @@
 #include "agent/process_labels.h"
 #include "agent/recent.h"
 #include "agent/store.h"
+#include "formats/report_format.h"
 #include "log/clock.h"
 #include "log/log.h"
 

@@ -66,6 +66,8 @@ static void put_tables(const struct profiler_usage *u, FILE *to)
 	    u->table_limit);
 	put(to, "tables_made", COUNTER, NULL, "Unwind tables made by the present run.",
 	    u->tables_made);
+	put(to, "tables_from_cache", COUNTER, NULL, "Those of them that were read from the cache.",
+	    u->tables_from_cache);
 	put(to, "tables_freed", COUNTER, NULL, "Tables of binaries that nobody maps.",
 	    u->tables_freed);
 	put(to, "tables_evicted", COUNTER, NULL, "Tables removed for lack of memory.",
@@ -245,7 +247,8 @@ void figures_write_metrics(const struct figures *f, FILE *to)
 	put(to, "intervals_failed", COUNTER, NULL, "Files that could not be written.",
 	    f->intervals_failed);
 	put(to, "processes_unlabelled", COUNTER, NULL,
-	    "Processes that ended before their cgroup was read.", f->processes_unlabelled);
+	    "Processes that ended before their cgroup was read, and whose cgroup is not known.",
+	    f->processes_unlabelled);
 	if (f->has_store)
 		put_store(&f->store, to);
 	put_backends(f, to);

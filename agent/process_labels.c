@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/cgroup_ids.h"
 #include "agent/cgroup_path.h"
 #include "agent/containers.h"
 #include "agent/named_labels.h"
@@ -27,10 +28,18 @@
 /* A process without samples for this long is forgotten. */
 #define FORGET_NS UINT64_C(30000000000)
 #define ORIGIN "service.origin"
+#define CGROUP "process.linux.cgroup"
+
+/* Threads of a process may be in different cgroups, cgroups(7), "Thread mode". */
+struct entry_key {
+	uint64_t cgroup; /* of the samples; 0: not known */
+	pid_t pid;
+	uint32_t zero;
+};
 
 struct entry {
-	UT_hash_handle hh; /* by pid */
-	pid_t pid;
+	UT_hash_handle hh; /* by key */
+	struct entry_key key;
 	char comm[DP_COMM_SIZE + 1];
 	uint64_t read_again_ns, used_ns; /* by the samples' times */
 	uint64_t start_ticks;            /* tells apart processes with this number */
@@ -41,6 +50,7 @@ struct process_labels {
 	const char *proc;
 	struct pod_names pods;
 	struct containers containers;
+	struct cgroup_ids cgroups;
 	struct entry *entries;
 	struct label_set *merged; /* what was returned last, if it is no entry's */
 	uint64_t swept_ns;
@@ -66,6 +76,12 @@ void process_labels_set_containers(struct process_labels *p, const char *root,
 	p->containers = (struct containers){ .root = root, .parsers = parsers_hold(parsers) };
 }
 
+bool process_labels_set_cgroups(struct process_labels *p, const char *mounts)
+{
+	cgroup_ids_find_root(&p->cgroups, mounts);
+	return p->cgroups.root[0] != '\0';
+}
+
 static void forget(struct process_labels *p, struct entry *e)
 {
 	HASH_DEL(p->entries, e);
@@ -83,6 +99,7 @@ struct process_labels *process_labels_free(struct process_labels *p)
 		forget(p, e);
 	pod_names_done(&p->pods);
 	containers_done(&p->containers);
+	cgroup_ids_done(&p->cgroups);
 	label_set_free(p->merged);
 	free(p);
 	return NULL;
@@ -164,21 +181,14 @@ static int add_container(const struct cgroup_path *path, const struct container_
 	return err == 0 ? add(list, "k8s.container.name", names->k8s_container) : err;
 }
 
-static int add_cgroup(struct process_labels *p, pid_t pid, struct label_list *list)
+static int add_cgroup(struct process_labels *p, const char *cgroup, struct label_list *list)
 {
-	char path[PATH_MAX], cgroup[CGROUP_PATH_SIZE];
 	struct container_names names;
 	struct cgroup_path parsed;
-	_cleanup_fclose_ FILE *file = NULL;
 	int err;
 
-	snprintf(path, sizeof(path), "%s/%d/cgroup", p->proc, pid);
-	file = fopen(path, "re");
-	if (!file)
-		return 0;
-	cgroup_path_read(file, cgroup);
 	cgroup_path_parse(cgroup, &parsed);
-	err = add(list, "process.linux.cgroup", cgroup);
+	err = add(list, CGROUP, cgroup);
 	names = find_container(p, &parsed);
 	if (err == 0)
 		err = add_service(&parsed, &names, list);
@@ -187,22 +197,60 @@ static int add_cgroup(struct process_labels *p, pid_t pid, struct label_list *li
 	return err == 0 ? add_pod(p, &parsed, &names, list) : err;
 }
 
+/* False: there is no such process. */
+static bool read_cgroup(const struct process_labels *p, pid_t pid, char ret[CGROUP_PATH_SIZE])
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[PATH_MAX];
+
+	ret[0] = '\0';
+	snprintf(path, sizeof(path), "%s/%d/cgroup", p->proc, pid);
+	file = fopen(path, "re");
+	if (file)
+		cgroup_path_read(file, ret);
+	return file != NULL;
+}
+
+/* The cgroup of a sample. */
+struct found_cgroup {
+	const char *path; /* NULL: not known, or the root */
+	bool is_unknown;  /* the sample has one that is not known */
+	bool is_read;     /* there is where the process is now: */
+	char now[CGROUP_PATH_SIZE];
+};
+
+/* In the root there may be processes that version 1 has elsewhere. */
+static void find_cgroup(struct process_labels *p, const struct sample *sample,
+			struct found_cgroup *ret)
+{
+	uint64_t now = clock_now_ns();
+
+	ret->is_read = false;
+	ret->path = cgroup_ids_find(&p->cgroups, sample->cgroup);
+	if (!ret->path || strcmp(ret->path, "/") == 0)
+		ret->is_read = read_cgroup(p, sample->pid, ret->now);
+	if (!ret->path && ret->is_read && sample->cgroup != 0)
+		ret->path = cgroup_ids_confirm(&p->cgroups, sample->cgroup, ret->now, now);
+	if (!ret->path && sample->cgroup != 0)
+		ret->path = cgroup_ids_search(&p->cgroups, sample->cgroup, now);
+	ret->is_unknown = !ret->path && sample->cgroup != 0;
+	if (ret->path && strcmp(ret->path, "/") == 0)
+		ret->path = NULL;
+}
+
 /* Kernel threads have no executable; of others', only those with the right to trace them learn it. */
-static int add_executable(struct process_labels *p, pid_t pid, struct label_list *list)
+static void read_executable(const struct process_labels *p, pid_t pid, char ret[PATH_MAX])
 {
 	static const char deleted[] = " (deleted)";
-	char path[PATH_MAX], target[PATH_MAX];
+	char path[PATH_MAX];
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "%s/%d/exe", p->proc, pid);
-	n = readlink(path, target, sizeof(target) - 1);
-	if (n <= 0)
-		return 0;
-	target[n] = '\0';
+	n = readlink(path, ret, PATH_MAX - 1);
+	ret[n > 0 ? n : 0] = '\0';
 	n -= (ssize_t)strlen(deleted);
-	if (n > 0 && strcmp(target + n, deleted) == 0)
-		target[n] = '\0';
-	return add(list, "process.executable.path", target);
+	if (n > 0 && strcmp(ret + n, deleted) == 0)
+		ret[n] = '\0';
 }
 
 /* When a process started: field 22 of proc_pid_stat(5), after the name, which may contain anything. */
@@ -244,7 +292,7 @@ static bool is_of_sample(struct process_labels *p, struct entry *e, const struct
 {
 	uint64_t ticks, start_ns;
 
-	if (!read_start(p, e->pid, &ticks))
+	if (!read_start(p, sample->pid, &ticks))
 		return false;
 	start_ns = ticks_to_ns(ticks);
 	if (start_ns > sample->time_ns) {
@@ -258,31 +306,46 @@ static bool is_of_sample(struct process_labels *p, struct entry *e, const struct
 	return true;
 }
 
-/* One that has ended meanwhile keeps what is known of it. */
-static int read_entry(struct process_labels *p, struct entry *e, const struct sample *sample)
+static int replace(struct entry *e, const struct label_list *list)
 {
-	_cleanup_(label_list_done) struct label_list list = { 0 };
 	struct label_set *labels;
-	int err = add_cgroup(p, e->pid, &list);
+	int err = label_set_new(list, &labels);
 
-	if (err == 0 && list.n > 0)
-		err = add_executable(p, e->pid, &list);
-	e->read_again_ns = sample->time_ns + READ_AGAIN_NS;
-	snprintf(e->comm, sizeof(e->comm), "%s", sample->comm);
-	if (err < 0)
-		return err;
-	if (!is_of_sample(p, e, sample)) {
-		atomic_fetch_add(p->missed, 1);
-		return 0;
-	}
-	if (list.n == 0)
-		return 0;
-	err = label_set_new(&list, &labels);
 	if (err < 0)
 		return err;
 	label_set_free(e->labels);
 	e->labels = labels;
 	return 0;
+}
+
+/* One that has ended meanwhile keeps what is known of it. */
+static int read_entry(struct process_labels *p, struct entry *e, const struct sample *sample)
+{
+	_cleanup_(label_list_done) struct label_list list = { 0 };
+	char executable[PATH_MAX] = "";
+	struct found_cgroup cgroup;
+	bool is_there;
+	int err = 0;
+
+	find_cgroup(p, sample, &cgroup);
+	if (cgroup.path || cgroup.is_read)
+		err = add_cgroup(p, cgroup.path ?: cgroup.now, &list);
+	if (list.n > 0)
+		read_executable(p, sample->pid, executable);
+	e->read_again_ns = sample->time_ns + READ_AGAIN_NS;
+	/* It may be known soon. In a container, /proc has another path for it than below the mount. */
+	if (cgroup.is_unknown)
+		e->read_again_ns = sample->time_ns + CGROUP_IDS_AGAIN_NS;
+	snprintf(e->comm, sizeof(e->comm), "%s", sample->comm);
+	if (err < 0)
+		return err;
+	is_there = is_of_sample(p, e, sample);
+	if (!is_there && !cgroup.path)
+		atomic_fetch_add(p->missed, 1);
+	if (list.n == 0 || (!is_there && (!cgroup.path || e->labels)))
+		return 0;
+	err = is_there ? add(&list, "process.executable.path", executable) : 0;
+	return err < 0 ? err : replace(e, &list);
 }
 
 static void sweep(struct process_labels *p, uint64_t now)
@@ -301,18 +364,19 @@ static void sweep(struct process_labels *p, uint64_t now)
 /* NULL: no memory. */
 static struct entry *find_entry(struct process_labels *p, const struct sample *sample)
 {
+	const struct entry_key key = { .cgroup = sample->cgroup, .pid = sample->pid };
 	struct entry *e;
 
 	sweep(p, sample->time_ns);
-	HASH_FIND(hh, p->entries, &sample->pid, sizeof(sample->pid), e);
+	HASH_FIND(hh, p->entries, &key, sizeof(key), e);
 	if (e && sample->time_ns < e->read_again_ns && strcmp(e->comm, sample->comm) == 0)
 		return e;
 	if (!e) {
 		e = calloc(1, sizeof(*e));
 		if (!e)
 			return NULL;
-		e->pid = sample->pid;
-		HASH_ADD(hh, p->entries, pid, sizeof(e->pid), e);
+		e->key = key;
+		HASH_ADD(hh, p->entries, key, sizeof(e->key), e);
 		if (!HASH_IS_ADDED(hh, e)) {
 			free(e);
 			return NULL;
@@ -349,13 +413,13 @@ int process_label_is_fact(const char *key)
 }
 
 /* NULL: it has none. */
-static const char *name_of_service(const struct label_set *set)
+static const char *text_of(const struct label_set *set, const char *key)
 {
 	struct label label;
 	size_t at = 0;
 
 	while (label_set_next(set, &at, &label))
-		if (strcmp(resource_label_plain(label.key), "service.name") == 0)
+		if (strcmp(resource_label_plain(label.key), key) == 0)
 			return label.text;
 	return NULL;
 }
@@ -363,7 +427,8 @@ static const char *name_of_service(const struct label_set *set)
 /* Whether a program says that it is another service than its cgroup does. */
 static bool claims_service(const struct label_set *own, const struct label_set *process)
 {
-	const char *claimed = name_of_service(own), *known = name_of_service(process);
+	const char *claimed = text_of(own, "service.name"),
+		   *known = text_of(process, "service.name");
 
 	return claimed && (!known || strcmp(claimed, known) != 0);
 }
@@ -401,17 +466,33 @@ static int merge(struct process_labels *p, const struct label_set *own,
 	return err;
 }
 
+/* NULL: no memory. */
+static struct entry *use_entry(struct process_labels *p, const struct sample *sample)
+{
+	struct entry *e = find_entry(p, sample);
+
+	if (e)
+		e->used_ns = sample->time_ns;
+	return e;
+}
+
 int process_labels_of(struct process_labels *p, const struct sample *sample,
 		      const struct label_set **ret)
 {
-	struct entry *e = find_entry(p, sample);
+	struct entry *e = use_entry(p, sample);
 
 	*ret = NULL;
 	if (!e)
 		return -ENOMEM;
-	e->used_ns = sample->time_ns;
 	if (sample->labels)
 		return merge(p, sample->labels, e->labels, ret);
 	*ret = e->labels;
 	return 0;
+}
+
+const char *process_labels_cgroup(struct process_labels *p, const struct sample *sample)
+{
+	struct entry *e = use_entry(p, sample);
+
+	return e ? text_of(e->labels, CGROUP) : NULL;
 }

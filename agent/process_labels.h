@@ -2,6 +2,7 @@
 #ifndef DP_AGENT_PROCESS_LABELS_H
 #define DP_AGENT_PROCESS_LABELS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "report/label_set.h"
@@ -19,8 +20,9 @@
  *   container.name, container.image.name, k8s.container.name      containers.h
  *
  * Reads /proc when the first sample of a process arrives, some time after it was taken, and again after a while or
- * when the name changes, because a service is moved to its cgroup just before it is executed. A process that has
- * ended by then has no labels: it does not get those of a later process with its PID, which started after the
+ * when the name or cgroup changes, because a service is moved to its cgroup just before it is executed. A process
+ * that has ended by then has no executable's path, and the labels of its cgroup only if the sample says which one,
+ * and that is known (cgroup_ids.h): it does not get those of a later process with its PID, which started after the
  * sample. Only one thread at a time may use it.
  */
 struct parsers;
@@ -38,6 +40,11 @@ int process_labels_new(const char *proc, const char *pods, _Atomic uint64_t *mis
  */
 void process_labels_set_containers(struct process_labels *processes, const char *root,
 				   struct parsers *parsers);
+/*
+ * From now on, samples with a cgroup are of that one, if it is known (cgroup_ids.h). False: as before, since cgroup
+ * v2 is not among the mounts.
+ */
+bool process_labels_set_cgroups(struct process_labels *processes, const char *mounts);
 /* Accepts NULL. Returns NULL. */
 struct process_labels *process_labels_free(struct process_labels *processes);
 
@@ -54,5 +61,8 @@ int process_label_is_fact(const char *key);
  */
 int process_labels_of(struct process_labels *processes, const struct sample *sample,
 		      const struct label_set **ret);
+
+/* The path of its cgroup, as in its labels; NULL: not known. Valid until the next call. */
+const char *process_labels_cgroup(struct process_labels *processes, const struct sample *sample);
 
 #endif

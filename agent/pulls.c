@@ -7,8 +7,10 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include "agent/cgroup_filter.h"
+#include "agent/cgroup_path.h"
+#include "agent/process_labels.h"
 #include "base/cleanup.h"
+#include "formats/report_format.h"
 #include "limits/limits.h"
 
 enum pull_state {
@@ -25,7 +27,6 @@ struct pull {
 	const struct pulls_report *by; /* from PULL_BEGINS on: whose samples it gets */
 	bool is_busy;                  /* somebody works on it without the lock, and keeps it */
 	uint64_t started_ns, started_real_ns, ended_ns;
-	struct cgroup_filter cgroups;
 	struct report *report;
 	struct totals totals; /* of its own samples */
 	char *text;
@@ -51,6 +52,7 @@ struct pulls_report {
 	struct report report;
 	struct pulls *pulls;
 	const struct window *window;
+	struct process_labels *labels;
 };
 
 int pulls_new(void (*wake)(void *arg), void *arg, struct pulls **ret)
@@ -153,7 +155,6 @@ int pulls_ask(struct pulls *p, const struct pull_request *request, void (*done)(
 	pull->request = *request;
 	pull->done = done;
 	pull->arg = arg;
-	cgroup_filter_init(&pull->cgroups, "/proc", pull->request.cgroup);
 	*ret = pull;
 	pthread_mutex_lock(&p->lock);
 	if (p->is_closed) {
@@ -189,7 +190,6 @@ int pull_result(const struct pull *pull, const char **ret, size_t *ret_size)
 
 void pull_free(struct pull *pull)
 {
-	cgroup_filter_done(&pull->cgroups);
 	free(pull->text);
 	free(pull);
 }
@@ -337,23 +337,30 @@ int pulls_taken(void *arg, struct report *report, const struct totals *totals)
 	return 0;
 }
 
-static bool is_wanted(struct pull *pull, const struct sample *s)
+static bool is_in_cgroup(struct process_labels *labels, const struct sample *s, const char *cgroup)
 {
-	const struct pull_request *q = &pull->request;
+	const char *path = process_labels_cgroup(labels, s);
 
+	return path && cgroup_path_is_below(path, cgroup);
+}
+
+static bool is_wanted(const struct pull_request *q, struct process_labels *labels,
+		      const struct sample *s)
+{
 	if ((!q->blocked && s->event == DP_EVENT_OFF_CPU) || (q->pid && s->pid != q->pid))
 		return false;
 	return (!q->comm[0] || strcmp(s->comm, q->comm) == 0) &&
-	       (!q->cgroup[0] || cgroup_filter_has(&pull->cgroups, s));
+	       (!q->cgroup[0] || is_in_cgroup(labels, s, q->cgroup));
 }
 
-/* May read /proc. */
-static void add_to(struct pull *pull, const struct sample *s)
+/* May read /proc. own: the part of the sample in the run's time. */
+static void add_to(struct pull *pull, struct process_labels *labels, const struct sample *s,
+		   const struct sample *own)
 {
-	if (pull->err < 0 || !is_wanted(pull, s))
+	if (pull->err < 0 || !is_wanted(&pull->request, labels, s))
 		return;
-	totals_count(&pull->totals, s);
-	pull->err = report_add(pull->report, s, &pull->totals);
+	totals_count(&pull->totals, own);
+	pull->err = report_add(pull->report, own, &pull->totals);
 }
 
 /* Returns the next one that gets samples, which is busy until the call after this; NULL: there is none. */
@@ -387,12 +394,13 @@ static int pulls_add(struct report *report, const struct sample *sample,
 	if (report->streams || !window_cut(r->window, &own, &out))
 		return 0;
 	while ((pull = next_running(r, pull)))
-		add_to(pull, &own);
+		add_to(pull, r->labels, sample, &own);
 	return 0;
 }
 
 int pulls_report_new(struct pulls *p, const struct report_context *context,
-		     const struct window *window, struct report **ret)
+		     const struct window *window, struct process_labels *labels,
+		     struct report **ret)
 {
 	struct pulls_report *r = calloc(1, sizeof(*r));
 
@@ -404,6 +412,7 @@ int pulls_report_new(struct pulls *p, const struct report_context *context,
 	r->report.add = pulls_add;
 	r->pulls = p;
 	r->window = window;
+	r->labels = labels;
 	return 0;
 }
 

@@ -10,6 +10,8 @@
 #include "agent/window.h"
 #include "report/report.h"
 
+struct process_labels;
+
 /*
  * On-demand profiles of the next seconds. Each begins and ends at a boundary in the stream of samples
  * (profiler_take()), so it has all samples of its time and no others. Without requests, samples cost nothing here.
@@ -59,9 +61,13 @@ void pull_free(struct pull *pull);
  */
 void pulls_drop(struct pulls *pulls, bool (*is_gone)(void *arg));
 
-/* The report that takes part in a profiler's run; freed by pulls_report_free(). */
+/*
+ * The report that takes part in a profiler's run; freed by pulls_report_free(). labels: those of the reports'
+ * thread, which say in which cgroups samples are.
+ */
 int pulls_report_new(struct pulls *pulls, const struct report_context *context,
-		     const struct window *window, struct report **ret);
+		     const struct window *window, struct process_labels *labels,
+		     struct report **ret);
 /* After the run: its pulls that are not complete get what there is. */
 void pulls_report_free(struct report *report, const struct totals *totals);
 

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "formats/svg.h"
 #include "log/clock.h"
 #include "report/packed_graph.h"
-#include "report/svg.h"
 #include "report/value.h"
 
 /* Of two runs that take turns, some are short. */

@@ -122,6 +122,7 @@ static int open_profiler(struct run *r)
 		return err;
 	r->profiled = o->profiler;
 	r->profiled.names = r->names;
+	r->profiled.has_cgroups = process_labels_set_cgroups(r->labels, "/proc/self/mounts");
 	r->profiled.cpu_budget = r->budget;
 	r->profiled.is_interrupted = is_to_end;
 	r->profiled.interrupt_arg = r;
@@ -151,7 +152,8 @@ static int start(struct run *r)
 	for (size_t i = 0; err == 0 && i < RUN_TRACKS; i++)
 		err = new_interval(r, &r->tracks[i], &r->tracks[i].interval);
 	if (err == 0 && r->options->pulls)
-		err = pulls_report_new(r->options->pulls, &r->context, &r->window, &r->pulled);
+		err = pulls_report_new(r->options->pulls, &r->context, &r->window, r->labels,
+				       &r->pulled);
 	if (err < 0)
 		return err;
 	for (size_t i = 0; i < RUN_TRACKS; i++)

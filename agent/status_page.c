@@ -5,7 +5,7 @@
 
 #include "agent/figures.h"
 #include "agent/own_use.h"
-#include "report/markup.h"
+#include "formats/markup.h"
 #include "report/outcome.h"
 #include "symbols/debug_queue.h"
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `dwarfprof agent` costs in user space: CPU time and memory of all its processes.
 
-usage: bench/agent.py BUILD RESULTS [-s SECONDS] [--settle SECONDS] [-F HZ] [--starts N] [--threads] [--judge] [--write] [SITUATION...]
+usage: bench/agent.py BUILD RESULTS [-s SECONDS] [--settle SECONDS] [-F HZ] [--starts N] [OPTION...] [SITUATION[=SECONDS]...]
 
 SITUATION is idle (nothing is started here), busy (a program on each CPU that lasts), churn (N of 200
 programs are started per second, 50) or containers (as churn, each in a cgroup that is made for it and
@@ -12,7 +12,7 @@ of the agent's cgroup, so that helpers that have ended count; memory, looked at 
 of smaps_rollup, in which a page that several share counts once; maps are memlock of fdinfo. A machine has
 other processes: samples, and processes and threads that were made, stand beside it. --threads: which
 threads and helpers use it. --judge: exit 1 if it is more than LIMITS, on a machine that does nothing else.
-RESULTS/agent.json gets all of it; with --write, docs/BENCHMARKS.md a table. Needs root, and cgroup v2.
+RESULTS/agent.json gets all of it, with --add beside what it has; with --write, docs/BENCHMARKS.md a table. Needs root, and cgroup v2.
 """
 import argparse
 import collections
@@ -46,6 +46,7 @@ COMMAND = "bench/agent.py"
 # What --judge allows. Of an hour, memory is flat if the last quarter, after SETTLED, is FLAT above the first.
 IDLE_SHARE = 0.001  # of a CPU
 START_SHARE, PER_START = 0.002, 100e-6  # of a CPU, and CPU seconds for each program that is started here
+BUSY_SHARE = 0.006  # of a CPU, for each that is busy
 PRIVATE_KIB, MAP_KIB = 64 << 10, 64 << 10
 SETTLED, FLAT = 600, 0.05
 MIN_STARTED = 0.9  # of what was asked for
@@ -184,14 +185,14 @@ def between(before, after):
             "threads_ms": {name: ns / 1e6 for name, ns in (after.threads - before.threads).most_common()}}
 
 
-def measure(args, name):
+def measure(args, name, seconds):
     with tempfile.TemporaryDirectory() as directory, situation(name, args.build, directory, args.starts) as starts, \
             Cgroup() as cgroup, Agent(args.build, directory, args.freq, cgroup, starts) as agent:
         looks = [agent.look()]
-        for seconds in START, max(args.settle - START, 0):
-            time.sleep(seconds)
+        for pause in START, max(args.settle - START, 0):
+            time.sleep(pause)
             looks.append(agent.look())
-        memory, end = [agent.memory()], time.monotonic() + args.seconds
+        memory, end = [agent.memory()], time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             time.sleep(min(left, MEMORY_EVERY))
             memory.append(agent.memory())
@@ -221,12 +222,17 @@ def growth(memory):
     return statistics.median(values[-quarter:]) / statistics.median(values[:quarter]) - 1
 
 
-def judge(name, result, starts):
-    """What is too much."""
+def allowed_cpu(name, steady, cpus):
+    """CPU seconds."""
+    share = {"idle": IDLE_SHARE, "busy": BUSY_SHARE * cpus}.get(name, START_SHARE)
+    return share * steady["seconds"] + PER_START * steady["started"]
+
+
+def judge(name, result, starts, cpus):
+    """What is too much, on so many CPUs."""
     steady, memory = result["steady"], result["memory"]
-    allowed = IDLE_SHARE * steady["seconds"] if name == "idle" else \
-        START_SHARE * steady["seconds"] + PER_START * steady["started"]
-    if name != "busy" and steady["cpu_seconds"] > allowed:
+    allowed = allowed_cpu(name, steady, cpus)
+    if steady["cpu_seconds"] > allowed:
         yield f"{steady['cpu_seconds']:.2f} s of CPU time, allowed are {allowed:.2f}"
     for what, most in ("private_kib", PRIVATE_KIB), ("map_kib", MAP_KIB):
         if (found := max(look[what] for look in memory)) > most:
@@ -265,13 +271,16 @@ def main():
     parser.add_argument("--threads", action="store_true")
     parser.add_argument("--judge", action="store_true")
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--add", action="store_true")
     parser.add_argument("situations", nargs="*", default=SITUATIONS)
     args = parser.parse_intermixed_args()
-    results, wrong = {}, []
-    for name in args.situations:
-        results[name] = measure(args, name)
+    earlier = machine.read(args.results, "agent") if args.add else None
+    results, wrong = earlier["situations"] if earlier else {}, []
+    for wanted in args.situations:
+        name, _, seconds = wanted.partition("=")
+        results[name] = measure(args, name, float(seconds or args.seconds))
         show(name, results[name], args.threads)
-        wrong += [f"{name}: {what}" for what in judge(name, results[name], args.starts)] if args.judge else []
+        wrong += [f"{name}: {what}" for what in judge(name, results[name], args.starts, os.cpu_count())] if args.judge else []
     machine.write(args.results, "agent", hz=args.freq, starts=args.starts, situations=results)
     if args.write:
         write_page(results)

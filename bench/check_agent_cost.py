@@ -16,7 +16,7 @@ PRIVATE_KIB, MAP_KIB = 128 << 10, 64 << 10
 
 
 def main():
-    result = agent.measure(types.SimpleNamespace(build=sys.argv[1], freq=19, starts=50, settle=0, seconds=20), "churn")
+    result = agent.measure(types.SimpleNamespace(build=sys.argv[1], freq=19, starts=50, settle=0), "churn", 20)
     agent.show("churn", result, True)
     steady = result["steady"]
     private, maps = (max(m[what] for m in result["memory"]) for what in ("private_kib", "map_kib"))

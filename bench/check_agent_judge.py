@@ -8,6 +8,7 @@ import agent
 
 HOUR = 3600
 STARTS = 100
+CPUS = 2
 
 
 def result(seconds=HOUR, cpu=40.0, started=STARTS * HOUR, samples=1000, private=lambda minute: 40 << 10, maps=38 << 10):
@@ -16,7 +17,7 @@ def result(seconds=HOUR, cpu=40.0, started=STARTS * HOUR, samples=1000, private=
 
 
 def expect(wrong, name="containers", **changes):
-    found = list(agent.judge(name, result(**changes), STARTS))
+    found = list(agent.judge(name, result(**changes), STARTS, CPUS))
     assert len(found) == len(wrong) and all(a in b for a, b in zip(wrong, found)), (wrong, found)
 
 
@@ -25,7 +26,8 @@ def main():
     expect(["CPU time"], cpu=43.3)
     expect([], "idle", cpu=3.5, started=0, samples=0)
     expect(["CPU time"], "idle", cpu=3.7, started=0)
-    expect([], "busy", cpu=100, started=0)
+    expect([], "busy", cpu=43.1, started=0)  # 0.6 % of each of two CPUs
+    expect(["CPU time"], "busy", cpu=43.3, started=0)
     expect(["private_kib"], private=lambda minute: (65 if minute == 30 else 40) << 10)
     expect(["map_kib"], maps=65 << 10)
     expect(["grows by 13.5"], private=lambda minute: (40 << 10) + minute * 150)

@@ -7,7 +7,7 @@ usage: bench/probe_cost.py BUILD RESULTS [--rounds N] [--turns N] [--judge] [--w
 Per hit: CPU time of a call above that of one without a probe, and the time of the BPF program within it, as the
 kernel measures it (kernel.bpf_stats_enabled); the rest is the kernel's uprobe. Per sample: time of the sampling
 program with a call's values and without, by turns, at two rates. A run has N (10) rounds of 200 ms, and there are N
-(5) turns. --judge: exit 1 if a label makes a sample cost more than LIMITS, by the median of the turns, or if too few
+(25) turns. --judge: exit 1 if a label makes a sample cost more than LIMITS, by the median of the turns, or if too few
 samples were taken to tell. RESULTS/probe_cost.json gets all of it; with --write, docs/BENCHMARKS.md the tables.
 """
 import argparse
@@ -49,8 +49,14 @@ def stats():
 
 def spent(name):
     """Nanoseconds and runs of a program."""
-    out = subprocess.run(["bpftool", "-j", "prog", "show", "name", name], capture_output=True, text=True).stdout
-    programs = json.loads(out) if out.strip() else []
+    for _ in range(100):
+        # It fails if a program goes while it lists all of them: those of the profiler before it are freed late.
+        shown = subprocess.run(["bpftool", "-j", "prog", "show", "name", name], capture_output=True, text=True)
+        if shown.returncode == 0 and shown.stdout.strip():
+            break
+    else:
+        sys.exit(f"bpftool does not find {name}: {shown.stderr}")
+    programs = json.loads(shown.stdout)
     programs = programs if isinstance(programs, list) else [programs]
     return sum(p.get("run_time_ns", 0) for p in programs), sum(p.get("run_cnt", 0) for p in programs)
 
@@ -138,7 +144,7 @@ def main():
     parser.add_argument("build")
     parser.add_argument("results")
     parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--turns", type=int, default=25)
     parser.add_argument("--judge", action="store_true")
     parser.add_argument("--write", action="store_true")
     args = parser.parse_args()

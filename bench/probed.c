@@ -3,7 +3,8 @@
  * usage: probed PERIOD_NS ROUNDS
  *
  * Once there is a line on stdin, calls probed() in a loop and then computes until PERIOD_NS have passed, for
- * 200 ms, ROUNDS times; 0: without pause. Prints the calls and CPU nanoseconds of each round.
+ * 200 ms, ROUNDS times; 0: without pause. Prints the calls and CPU nanoseconds of each round. Ends with stdin, so that
+ * what profiles it is still there when its figures are read.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -52,6 +53,9 @@ int main(int argc, char **argv)
 					      period_ns);
 		} while (now(CLOCK_MONOTONIC) < end);
 		printf("%lu %lu\n", calls, now(CLOCK_PROCESS_CPUTIME_ID) - began);
+		fflush(stdout);
 	}
+	while (getchar() != EOF)
+		continue;
 	return 0;
 }

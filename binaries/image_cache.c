@@ -25,7 +25,7 @@ struct origin {
 /* The file's sections: a uint64_t, and the image's cells. */
 enum { N_ROWS, CELLS };
 
-static_assert(sizeof(struct origin) == sizeof(((struct kept_key *)NULL)->own), "fits");
+static_assert(sizeof(struct origin) == sizeof(((struct cached_key *)NULL)->own), "fits");
 
 struct disk_cache *image_cache_open_default(struct disk_cache *ret)
 {
@@ -55,8 +55,8 @@ void image_cache_keep_names(const struct disk_cache *cache, struct names *names)
 
 /* Returns what the image depends on, and the name of its file. False: do not keep it. */
 static bool describe(struct disk_cache *cache, const struct elf_origin *from,
-		     const struct kept_source *source, struct stored_file *ret_file,
-		     struct kept_key *ret, char *ret_name)
+		     const struct cached_source *source, struct stored_file *ret_file,
+		     struct cached_key *ret, char *ret_name)
 {
 	const struct origin origin = {
 		.cfi_address = from->unwind.address,
@@ -69,20 +69,20 @@ static bool describe(struct disk_cache *cache, const struct elf_origin *from,
 
 	if (source->fd < 0 || from->unwind.size + from->go_size < MIN_SOURCE_SIZE ||
 	    from->unwind.source == ELF_SOURCE_DEBUG_FILE ||
-	    kept_key_init(ret, cache, "image", DP_IMAGE_VERSION, source, ret_file) < 0)
+	    cached_key_init(ret, cache, "image", DP_IMAGE_VERSION, source, ret_file) < 0)
 		return false;
 	memcpy(ret->own, &origin, sizeof(origin));
-	kept_key_name(ret, DISK_CACHE_IMAGE, ret_name);
+	cached_key_name(ret, DISK_CACHE_IMAGE, ret_name);
 	return true;
 }
 
-static int get(const struct disk_cache *cache, const char *name, const struct kept_key *key,
+static int get(const struct disk_cache *cache, const char *name, const struct cached_key *key,
 	       struct image *ret)
 {
-	_cleanup_(kept_file_done) struct kept_file file = { 0 };
+	_cleanup_(cached_file_done) struct cached_file file = { 0 };
 	struct iovec *n_rows = &file.sections[N_ROWS], *cells = &file.sections[CELLS];
 	struct image image = { 0 };
-	int err = kept_file_read(cache, name, key, &file);
+	int err = cached_file_read(cache, name, key, &file);
 
 	if (err < 0)
 		return err;
@@ -99,24 +99,24 @@ static int get(const struct disk_cache *cache, const char *name, const struct ke
 	return 0;
 }
 
-static int put(struct disk_cache *cache, const char *name, const struct kept_key *key,
+static int put(struct disk_cache *cache, const char *name, const struct cached_key *key,
 	       const struct image *image)
 {
 	uint64_t n_rows = image->stats.n_rows;
 
-	return kept_file_write(
+	return cached_file_write(
 		cache, name, key,
-		(struct iovec[KEPT_N_SECTIONS]){
+		(struct iovec[CACHED_N_SECTIONS]){
 			[N_ROWS] = { &n_rows, sizeof(n_rows) },
 			[CELLS] = { image->cells, (size_t)image->n_cells * DP_CELL_SIZE },
 		});
 }
 
 int image_cache_get(struct disk_cache *cache, const struct elf_origin *origin,
-		    const struct kept_source *source, image_make_fn make, void *arg,
+		    const struct cached_source *source, image_make_fn make, void *arg,
 		    struct image *ret)
 {
-	struct kept_key key;
+	struct cached_key key;
 	struct stored_file file;
 	char name[DISK_CACHE_NAME_SIZE];
 	int err;

@@ -2,14 +2,14 @@
 #ifndef DP_BINARIES_IMAGE_CACHE_H
 #define DP_BINARIES_IMAGE_CACHE_H
 
-#include "cache/kept_file.h"
+#include "cache/cached_file.h"
 #include "elf/elf_facts.h"
 #include "symbols/names.h"
 #include "tables/image.h"
 
 /*
  * Images kept on disk from earlier runs (cache/disk_cache.h), each in a file of its own
- * (cache/kept_file.h). If one is damaged or cannot be read, the image is built as if it did not exist;
+ * (cache/cached_file.h). If one is damaged or cannot be read, the image is built as if it did not exist;
  * only `-v` reports it.
  */
 
@@ -26,11 +26,11 @@ typedef int (*image_make_fn)(void *arg, struct image *ret);
  * Returns the image of a file with this origin (with fd -1: in memory only): from the cache or else
  * from `make`, which it then keeps. It does not keep small images, which are built as fast as they are
  * read, nor those of files that have just changed, that have a separate debug file, or that
- * kept_key_init() refuses. `cache` may be NULL. Returns 1 if the image is from the cache, and then knows
+ * cached_key_init() refuses. `cache` may be NULL. Returns 1 if the image is from the cache, and then knows
  * only the number of rows of its figures; otherwise as `make`.
  */
 int image_cache_get(struct disk_cache *cache, const struct elf_origin *origin,
-		    const struct kept_source *source, image_make_fn make, void *arg,
+		    const struct cached_source *source, image_make_fn make, void *arg,
 		    struct image *ret);
 
 #endif

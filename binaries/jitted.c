@@ -121,8 +121,10 @@ bool jitted_is_dump(pid_t pid, const char *path)
 	uid_t user;
 	pid_t own;
 
-	return name && sscanf(name, "/jit-%d.dump%n", &number, &end) == 1 && end > 0 &&
-	       name[end] == '\0' && read_status(pid, &own, &user) == 0 && number == own;
+	/* Most files are not dumps, and sscanf() is slow. */
+	return name && strncmp(name, "/jit-", 5) == 0 &&
+	       sscanf(name, "/jit-%d.dump%n", &number, &end) == 1 && end > 0 && name[end] == '\0' &&
+	       read_status(pid, &own, &user) == 0 && number == own;
 }
 
 static uid_t payer_of(const struct jitted *j)

@@ -241,6 +241,12 @@ static void set_table(struct binary *b, struct table *t)
 	t->n_mappings += b->n_users;
 }
 
+static void fill_table(struct binary_store *store, struct table *t, const struct table_job *j)
+{
+	table_fill(&store->tables, t, j->image.cells, j->took);
+	store->tables.n_from_cache += j->is_kept;
+}
+
 static int take_first_table(struct binary_store *store, struct table_job *j)
 {
 	struct binary *b = j->binary;
@@ -261,7 +267,7 @@ static int take_first_table(struct binary_store *store, struct table_job *j)
 	store->n_rows += j->image.stats.n_rows;
 	store->n_cells += j->image.n_cells;
 	if (table_find_room(&store->tables, t) == 0)
-		table_fill(&store->tables, t, j->image.cells, j->took);
+		fill_table(store, t, j);
 	else
 		log_no_room(store, b);
 	log_table(b, j);
@@ -301,7 +307,7 @@ static void finish_table(struct binary_store *store, struct table_job *j)
 		table_fail(&store->tables, t, j->err != -ENOMEM && j->err != -EAGAIN);
 		return;
 	}
-	table_fill(&store->tables, t, j->image.cells, j->took);
+	fill_table(store, t, j);
 	log_debug("%s: table rebuilt, %.1f ms", b->module->path, (double)t->made_in / 1e6);
 }
 

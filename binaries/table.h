@@ -65,6 +65,7 @@ struct table_store {
 	bool is_wanted;      /* some table may be wanted */
 	uint64_t looked;     /* when idle tables were last looked for */
 	uint64_t n_made, n_freed, n_evicted;
+	uint64_t n_from_cache; /* of those made, kept by an earlier run */
 };
 
 void table_store_init(struct table_store *store, struct pool *pool);

@@ -481,7 +481,7 @@ static int get_image(struct table_job *j, bool is_changed)
 {
 	struct job_cache *shared = is_changed ? NULL : j->cache;
 	/* To see where a foreign file is may wait. It is not believed, and not kept. */
-	const struct kept_source source = { j->is_foreign ? -1 : j->fd, read_digest, j };
+	const struct cached_source source = { j->is_foreign ? -1 : j->fd, read_digest, j };
 	struct disk_cache cache = { .fd = -1 };
 	uint64_t before = 0;
 	int err;

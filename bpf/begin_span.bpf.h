@@ -28,8 +28,9 @@ static __always_inline void span_begin(struct pt_regs *ctx, __u64 pid_tgid)
 	if (dp_has_span_times && old != 0)
 		span_give_up(key, s, old == cfa);
 	REGS_COPY(&t->regs, ctx);
-	span_own(cfa, pid_tgid, id);
 	t->moves[chosen] = span_code_note(pid_tgid >> 32, id, t->regs.reg[DP_REG_PC]);
+	/* Behind it: what it finds is noted there. */
+	span_own(cfa, pid_tgid, id);
 	values_fill(&t->values, &t->regs, (__u32)cookie & 0xffff, 0, SPAN_CELLS, false);
 	t->values.head.part = (struct dp_part){
 		DP_RECORD_VALUES,

@@ -114,7 +114,7 @@ struct scratch {
 	struct shares shares;
 	struct dp_chunk chunk;
 	__u8 bytes[DP_CHUNK_SIZE];
-	__u64 zeros[6];
+	__u64 zeros[5];
 };
 DP_ASSERT(sizeof(struct scratch) % 64 == 0, "each CPU's begins at the same place of a cache line");
 
@@ -136,8 +136,10 @@ DP_ASSERT(__builtin_offsetof(struct walk_output, sample) ==
 		  __builtin_offsetof(struct walk_output, names) + sizeof(struct dp_names),
 	  "and the sample its names");
 DP_ASSERT(__builtin_offsetof(struct dp_names, thread_name) ==
-		  __builtin_offsetof(struct dp_names, comm) + DP_COMM_SIZE,
-	  "the names lie side by side, as words");
+			  __builtin_offsetof(struct dp_names, comm) + DP_COMM_SIZE &&
+		  __builtin_offsetof(struct dp_names, cgroup) ==
+			  __builtin_offsetof(struct dp_names, thread_name) + DP_COMM_SIZE,
+	  "the names and the cgroup lie side by side, as words");
 DP_ASSERT(__builtin_offsetof(struct scratch, bytes) ==
 		  __builtin_offsetof(struct scratch, chunk) + sizeof(struct dp_chunk),
 	  "the bytes follow the chunk's header");
@@ -346,8 +348,12 @@ static __always_inline void sample_kernel_stack(struct walk *w, void *ctx)
 		w->out.sample.n_kernel = (__u8)(size / sizeof(__u64));
 }
 
-/* True if the last sample on this ring had other names. */
-static __always_inline bool has_new_names(const struct scratch *s, __u32 ring_number)
+/*
+ * True if the last sample on this ring had other names. A function: inlined, all words of the names would be
+ * kept on the stack until the sample is sent, and the calls of a walk of Java would need more than the 512
+ * bytes that Linux 6.1 allows.
+ */
+static __noinline bool has_new_names(const struct scratch *s, __u32 ring_number)
 {
 	__u64 difference = s->sent_names_ring ^ ring_number;
 

@@ -9,7 +9,8 @@
 
 struct span_heir {
 	const struct dp_span_places *places;
-	const struct thread_spans *spans; /* the parent's */
+	const struct span_code *code;     /* the parent's */
+	const struct thread_spans *spans; /* and its */
 	struct thread_spans *own;
 	__u64 from, to; /* PID and TID */
 	__u64 sp;
@@ -29,14 +30,14 @@ static __always_inline bool span_is_inherited(const struct span_heir *heir,
 
 	return key->cfa > heir->sp && place->id == key->id &&
 	       (!dp_has_slots || probe_is_for_all(place->slot)) &&
-	       span_is_own(key, (__u32)(heir->from >> 32), (__u32)heir->from);
+	       span_is_own(heir->code, key, (__u32)(heir->from >> 32), (__u32)heir->from);
 }
 
 static long span_choose_step(__u32 i, void *ctx)
 {
 	struct span_heir *heir = ctx;
 
-	if (!heir->places || !heir->spans)
+	if (!heir->places || !heir->code || !heir->spans)
 		return 1;
 	if (span_is_inherited(heir, &heir->spans->keys[port_index(i, SPANS)]))
 		heir->keys |= 1U << port_index(i, SPANS);
@@ -62,13 +63,13 @@ static long span_inherit_step(__u32 i, void *ctx)
 static __always_inline bool spans_copy(struct span_heir *heir)
 {
 	__u32 parent = heir->from >> 32, child = heir->to >> 32;
-	const struct span_code *code = bpf_map_lookup_elem(&dp_span_code, &parent);
 
+	heir->code = bpf_map_lookup_elem(&dp_span_code, &parent);
 	heir->spans = bpf_map_lookup_elem(&dp_spans, &heir->from);
-	if (!code || !heir->spans)
+	if (!heir->code || !heir->spans)
 		return false;
 	bpf_loop(SPANS, span_choose_step, heir, 0);
-	if (heir->keys == 0 || span_code_add(&child, code) < 0 ||
+	if (heir->keys == 0 || span_code_add(&child, heir->code) < 0 ||
 	    thread_spans_add(&heir->to, heir->spans) < 0)
 		return false;
 	heir->own = bpf_map_lookup_elem(&dp_spans, &heir->to);
@@ -93,7 +94,7 @@ static __always_inline bool has_span_place(const struct dp_span_places *places)
 {
 	__u32 ids = 0;
 
-	for (__u32 i = 0; places && i < DP_MAX_SPAN_PLACES; i++)
+	for (__u32 i = 0; places && i < DP_MAX_SPAN_PLACES && i < places->n; i++)
 		ids |= places->of[i].id;
 	return ids != 0;
 }

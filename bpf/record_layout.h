@@ -112,6 +112,7 @@ struct dp_sample {
  *   | part                      | 0                         |
  *   | comm, 16 bytes                                        |
  *   | thread_name, 16 bytes                                 |
+ *   | cgroup                                                |
  *   +-------------------------------------------------------+
  */
 struct dp_names {
@@ -119,6 +120,7 @@ struct dp_names {
 	__u32 zero;
 	char comm[DP_COMM_SIZE];        /* of the process */
 	char thread_name[DP_COMM_SIZE]; /* of the thread */
+	__u64 cgroup;                   /* its id in cgroup v2; 0: not wanted (dp_has_cgroups) */
 };
 
 /*
@@ -223,7 +225,7 @@ struct dp_span_end {
 DP_ASSERT(sizeof(struct dp_part) == 4, "dp_part is half a word");
 DP_ASSERT(sizeof(struct dp_sample) == 56, "frames follow the sample's header");
 DP_ASSERT(DP_MAX_KERNEL_FRAMES < 1 << 8, "n_kernel has room");
-DP_ASSERT(sizeof(struct dp_names) == 40, "a sample follows its names");
+DP_ASSERT(sizeof(struct dp_names) == 48, "a sample follows its names");
 DP_ASSERT(sizeof(struct dp_chunk) == 32 + sizeof(struct dp_regs),
 	  "bytes follow the chunk's header");
 DP_ASSERT(sizeof(struct dp_off_cpu_end) == 24, "an interval's end is three words");

@@ -37,10 +37,10 @@ struct dp_span_place {
 };
 
 struct dp_span_places {
-	struct dp_span_place of[DP_MAX_SPAN_PLACES];
 	/* Of probes that are added meanwhile: how long calls take matters, samples list them. */
 	__u32 are_timed;
-	__u32 zero;
+	__u32 n; /* one more than the number of the last one in use; only in the kernel's table */
+	struct dp_span_place of[DP_MAX_SPAN_PLACES];
 };
 
 /*

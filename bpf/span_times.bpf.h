@@ -155,7 +155,8 @@ static long span_calls_step(__u32 i, void *ctx)
 	if (i + 1 < w->at.n_frames)
 		found = span_with_cfa(c->spans, t->cfa, span_id(c->places, place - 1));
 	if (!c->spans || found == SPAN_UNKNOWN ||
-	    !span_is_own(&c->spans->keys[port_index(found - 1, SPANS)], w->out.sample.pid,
+	    c->spans->moves[port_index(found - 1, SPANS)] != c->code->moves ||
+	    !span_is_own(c->code, &c->spans->keys[port_index(found - 1, SPANS)], w->out.sample.pid,
 			 w->out.sample.tid))
 		return span_calls_add(c, 0);
 	w->out.span |= CALLS_MET((found - 1) & (SPANS - 1));
@@ -263,13 +264,7 @@ static __always_inline __u32 sample_put_probed(struct walk *w, __u32 n)
 {
 	if (dp_has_slots ? spans_are_timed() != 0 : dp_has_span_times)
 		return (__u32)sample_put_calls(w, port_opaque(n));
-	span_find(w);
-	if (dp_label_probes > 1)
-		return (__u32)sample_put_each(w, port_opaque(n));
-	n = (__u32)sample_put_span(w, port_opaque(n), 0);
-	if (n > 0)
-		w->out.sample.flags |= DP_SAMPLE_VALUES;
-	return n;
+	return (__u32)sample_put_spans(w, port_opaque(n));
 }
 
 #endif

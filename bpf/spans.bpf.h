@@ -49,8 +49,8 @@ DP_ASSERT(__builtin_offsetof(struct span, head) ==
 /* Written by the thread alone, once it runs (fork_span.bpf.h). The event that samples it may interrupt that. */
 struct thread_spans {
 	struct span_key keys[SPANS]; /* in two cache lines: a sample looks at all of them */
+	__u32 moves[SPANS];          /* of span_code, when they began */
 	struct span of[SPANS];
-	__u32 moves[SPANS];  /* of span_code, when they began */
 	struct dp_regs regs; /* of the last call, and its values */
 	struct values values;
 };
@@ -63,11 +63,15 @@ struct {
 	__type(value, struct thread_spans);
 } dp_spans SEC(".maps");
 
-/* Where a process has the probed functions; 0: not known, as it has not called it yet. */
+/* Where a process has the probed functions. */
 struct span_code {
-	__u64 start[DP_MAX_SPAN_PLACES];
-	__u32 id[DP_MAX_SPAN_PLACES]; /* of which place that is */
 	__u32 moves; /* how often stacks of the process have moved, from any number on */
+	/* A call has begun at a CFA at which another thread had begun one, or the map of owners has forgotten that. */
+	bool has_shared;
+	struct {
+		__u64 start; /* 0: not known, as the process has not called it yet */
+		__u32 id;    /* of which place that is */
+	} of[DP_MAX_SPAN_PLACES];
 };
 
 struct {
@@ -126,13 +130,17 @@ struct span_owner_key {
 	__u32 pid, id;
 };
 
-/* The thread that began the last call with a CFA. */
+/* The thread that began the last call with a CFA. A sample looks only if there may be another one: see span_is_own(). */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1);
 	__type(key, struct span_owner_key);
 	__type(value, __u32);
 } dp_span_owners SEC(".maps");
+
+/* How many owners the map is sure to keep, and how many it has been given, which is counted up to that. */
+const volatile __u32 dp_span_owners_kept;
+__u32 dp_span_owners_added;
 
 /* What a sample's walk has found of each probe, in a byte of walk_output.span: nothing, a call and 1, or this. */
 #define SPAN_UNKNOWN (SPANS + 1)
@@ -207,8 +215,8 @@ static __always_inline __u32 span_code_note(__u32 pid, __u32 id, __u64 start)
 	if (code->moves == 0)
 		__sync_val_compare_and_swap(&code->moves, 0, (__u32)bpf_ktime_get_ns() | 1);
 	/* In this order: a sample may interrupt this. */
-	*(volatile __u64 *)&code->start[port_index(place, DP_MAX_SPAN_PLACES)] = start;
-	*(volatile __u32 *)&code->id[port_index(place, DP_MAX_SPAN_PLACES)] = id;
+	*(volatile __u64 *)&code->of[port_index(place, DP_MAX_SPAN_PLACES)].start = start;
+	*(volatile __u32 *)&code->of[port_index(place, DP_MAX_SPAN_PLACES)].id = id;
 	return code->moves;
 }
 
@@ -224,17 +232,32 @@ static __always_inline void span_code_move(__u32 pid)
 static __always_inline void span_own(__u64 cfa, __u64 pid_tgid, __u32 id)
 {
 	struct span_owner_key key = { cfa, pid_tgid >> 32, id };
-	__u32 tid = (__u32)pid_tgid;
+	__u32 tid = (__u32)pid_tgid, pid = pid_tgid >> 32, *owner;
+	struct span_code *code;
 
-	bpf_map_update_elem(&dp_span_owners, &key, &tid, BPF_ANY);
+	owner = bpf_map_lookup_elem(&dp_span_owners, &key);
+	if (owner && *owner == tid)
+		return;
+	if (bpf_map_update_elem(&dp_span_owners, &key, &tid, BPF_ANY) == 0 && !owner &&
+	    dp_span_owners_added < dp_span_owners_kept) {
+		__sync_fetch_and_add(&dp_span_owners_added, 1);
+		return;
+	}
+	code = bpf_map_lookup_elem(&dp_span_code, &pid);
+	if (code)
+		*(volatile bool *)&code->has_shared = true;
 }
 
-/* Is a kept call the last one that began at its CFA? */
-static __always_inline bool span_is_own(const struct span_key *kept, __u32 pid, __u32 tid)
+/* Is a kept call the last one that began at its CFA? It is if no two threads have begun one with the same. */
+static __always_inline bool span_is_own(const struct span_code *code, const struct span_key *kept,
+					__u32 pid, __u32 tid)
 {
 	struct span_owner_key key = { kept->cfa, pid, kept->id };
-	const __u32 *owner = bpf_map_lookup_elem(&dp_span_owners, &key);
+	const __u32 *owner;
 
+	if (!code->has_shared)
+		return true;
+	owner = bpf_map_lookup_elem(&dp_span_owners, &key);
 	return owner && *owner == tid;
 }
 
@@ -242,9 +265,9 @@ struct span_search {
 	struct walk *w;
 	const struct dp_span_places *places;
 	const struct span_code *code;
-	const struct thread_spans *spans; /* NULL: the thread has none */
-	__u32 found;                      /* as walk_output.span */
-	__u32 left;                       /* probes without one so far, a bit for each */
+	struct thread_spans *spans; /* NULL: the thread has none */
+	__u32 found;                /* as walk_output.span */
+	__u32 left;                 /* probes without one so far, a bit for each */
 };
 
 /* Where the thread is at less than place->begun, the probe may not have been hit. */
@@ -262,12 +285,12 @@ static __always_inline __u32 span_place_of(const struct dp_span_places *places,
 {
 	__u32 is_caller = DP_METHOD_IS_CALLER(DP_FRAME_METHOD(frame));
 
-	for (__u32 i = 0; i < DP_MAX_SPAN_PLACES; i++) {
+	for (__u32 i = 0; i < DP_MAX_SPAN_PLACES && i < places->n; i++) {
 		const struct dp_span_place *place = &places->of[port_index(i, DP_MAX_SPAN_PLACES)];
-		__u64 start = code->start[port_index(i, DP_MAX_SPAN_PLACES)];
+		__u64 start = code->of[port_index(i, DP_MAX_SPAN_PLACES)].start;
 		__u64 offset = DP_FRAME_ADDRESS(frame) - start - is_caller;
 
-		if (start && code->id[port_index(i, DP_MAX_SPAN_PLACES)] == place->id &&
+		if (start && code->of[port_index(i, DP_MAX_SPAN_PLACES)].id == place->id &&
 		    span_has(place, offset, is_caller))
 			return i + 1;
 	}
@@ -304,10 +327,10 @@ static __always_inline __u32 span_probes(const struct dp_span_places *places,
 {
 	__u32 probes = 0;
 
-	for (__u32 i = 0; i < DP_MAX_SPAN_PLACES; i++) {
+	for (__u32 i = 0; i < DP_MAX_SPAN_PLACES && i < places->n; i++) {
 		__u32 id = places->of[i].id;
 
-		if (code->start[i] && code->id[i] == id)
+		if (code->of[i].start && code->of[i].id == id)
 			probes |= 1U << DP_SPAN_PROBE(id);
 	}
 	return probes;
@@ -373,47 +396,41 @@ static __always_inline __u32 span_judge(const struct span_search *search, __u32 
 	key = &search->spans->keys[port_index(found - 1, SPANS)];
 	if (search->spans->moves[port_index(found - 1, SPANS)] != search->code->moves)
 		return SPAN_UNKNOWN;
-	return span_is_own(key, sample->pid, sample->tid) && !span_is_over(search->places, key) ?
+	return span_is_own(search->code, key, sample->pid, sample->tid) &&
+			       !span_is_over(search->places, key) ?
 		       found :
 		       SPAN_UNKNOWN;
 }
 
 /*
- * Finds the innermost call of each probe on the stack, for sample_put_span(). w->out.span: first, was it
- * walked? Then what is found.
+ * Finds the innermost call of each probe on the stack. search->w->out.span: first, was it walked? Then what is found.
  */
-PORT_GLOBAL int span_find(struct walk *w)
+static __always_inline void span_find(struct span_search *search)
 {
-	struct span_search search = { .w = w };
-	__u64 key;
-	__u32 pid, is_walked, zero = 0;
+	struct walk *w = search->w;
+	__u32 pid = w->out.sample.pid, is_walked = w->out.span, zero = 0;
+	__u64 key = (__u64)pid << 32 | w->out.sample.tid;
 
-	if (!w)
-		return 0;
-	is_walked = w->out.span;
 	w->out.span = 0;
-	pid = w->out.sample.pid;
-	key = (__u64)pid << 32 | w->out.sample.tid;
-	search.code = bpf_map_lookup_elem(&dp_span_code, &pid);
-	search.places = bpf_map_lookup_elem(&dp_span_places, &zero);
-	if (!search.code || !search.places)
-		return 0;
-	search.left = span_probes(search.places, search.code);
-	if (search.left == 0)
-		return 0;
-	search.spans = bpf_map_lookup_elem(&dp_spans, &key);
+	search->code = bpf_map_lookup_elem(&dp_span_code, &pid);
+	search->places = bpf_map_lookup_elem(&dp_span_places, &zero);
+	if (!search->code || !search->places)
+		return;
+	search->left = span_probes(search->places, search->code);
+	if (search->left == 0)
+		return;
+	search->spans = bpf_map_lookup_elem(&dp_spans, &key);
 	if (is_walked)
-		bpf_loop(w->at.n_frames, span_step, &search, 0);
+		bpf_loop(w->at.n_frames, span_step, search, 0);
 	if (w->out.sample.flags & DP_SAMPLE_LATE)
-		bpf_loop(SPANS, span_guess_step, &search, 0);
+		bpf_loop(SPANS, span_guess_step, search, 0);
 	for (__u32 i = 0; i < DP_MAX_LABEL_PROBES && i < dp_label_probes; i++) {
-		__u32 found = span_judge(&search, i);
+		__u32 found = span_judge(search, i);
 
-		if ((search.left >> i & 1) && found != 0 && found != SPAN_UNKNOWN)
+		if ((search->left >> i & 1) && found != 0 && found != SPAN_UNKNOWN)
 			found |= SPAN_GUESSED;
 		w->out.span |= found << i * SPAN_BITS;
 	}
-	return 0;
 }
 
 DP_ASSERT(1 + DP_MAX_LABEL_PROBES * (WALK_SPAN_CELLS + 1) <= WALK_CALLS_CELLS,
@@ -436,14 +453,12 @@ static __always_inline __u32 span_put_guess(struct walk *w, __u32 n, __u32 n_cel
 	return 1;
 }
 
-/* Appends the values of a probe's call after n cells. Returns the cells that they take. */
-PORT_GLOBAL int sample_put_span(struct walk *w, __u32 n, __u32 probe)
+/* Appends the values of a probe's call after n cells. t: NULL if there are none. Returns the cells that they take. */
+PORT_GLOBAL int sample_put_span(struct walk *w, struct thread_spans *t, __u32 n, __u32 probe)
 {
 	struct dp_values unknown = { .part = { DP_RECORD_VALUES, sizeof(unknown) },
 				     .is_unknown = 1 };
-	const struct thread_spans *t;
 	__u32 cells = sizeof(unknown) / DP_CELL_SIZE, found, is_guess;
-	__u64 key;
 
 	n = port_opaque(n);
 	if (!w || n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS + WALK_CALLS_CELLS -
@@ -454,9 +469,7 @@ PORT_GLOBAL int sample_put_span(struct walk *w, __u32 n, __u32 probe)
 		return 0;
 	is_guess = found & SPAN_GUESSED;
 	found &= SPAN_GUESSED - 1;
-	key = (__u64)w->out.sample.pid << 32 | w->out.sample.tid;
-	t = found < SPAN_UNKNOWN ? bpf_map_lookup_elem(&dp_spans, &key) : NULL;
-	if (t) {
+	if (t && found < SPAN_UNKNOWN) {
 		__u32 at = port_index(found - 1, SPANS);
 		const struct span *s = &t->of[at];
 		__u32 n_cells = t->keys[at].n_cells;
@@ -475,16 +488,13 @@ PORT_GLOBAL int sample_put_span(struct walk *w, __u32 n, __u32 probe)
 }
 
 /* The same of each probe, if there may be several. */
-PORT_GLOBAL int sample_put_each(struct walk *w, __u32 n)
+static __always_inline int sample_put_each(struct walk *w, struct thread_spans *t, __u32 n)
 {
 	struct dp_calls head = { .part.type = DP_RECORD_CALLS };
 	__u32 cells = sizeof(head) / DP_CELL_SIZE;
 
-	n = port_opaque(n);
-	if (!w || w->out.span == 0 || n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS)
-		return 0;
 	for (__u32 i = 0; i < DP_MAX_LABEL_PROBES; i++) {
-		__u32 own = (__u32)sample_put_span(w, n + cells, i);
+		__u32 own = (__u32)sample_put_span(w, t, n + cells, i);
 
 		cells += own;
 		head.probes |= (own != 0) << i;
@@ -494,6 +504,26 @@ PORT_GLOBAL int sample_put_each(struct walk *w, __u32 n)
 		return 0;
 	w->out.sample.flags |= DP_SAMPLE_CALLS;
 	return (int)cells;
+}
+
+/* Appends the values of the calls on the stack after n cells. w->out.span: was it walked? */
+PORT_GLOBAL int sample_put_spans(struct walk *w, __u32 n)
+{
+	struct span_search search = { .w = w };
+	int cells;
+
+	n = port_opaque(n);
+	if (!w || n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS)
+		return 0;
+	span_find(&search);
+	if (w->out.span == 0)
+		return 0;
+	if (dp_label_probes > 1)
+		return sample_put_each(w, search.spans, n);
+	cells = sample_put_span(w, search.spans, n, 0);
+	if (cells > 0)
+		w->out.sample.flags |= DP_SAMPLE_VALUES;
+	return cells;
 }
 
 #endif

@@ -234,7 +234,7 @@ DP_ASSERT(WALK_WINDOW_LEAST >= 64 + 256 + sizeof(__u64),
  * a runtime's frames.
  */
 struct walk_output {
-	__u64 zeros[3];
+	__u64 zeros[2];
 	__u32 n_same; /* number of outermost frames in common with the previous walk; set at the
 	               * end */
 	__u32 span;   /* the calls that label the sample: spans.bpf.h */

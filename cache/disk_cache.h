@@ -10,7 +10,7 @@
 
 /*
  * A cache, in a directory of the user, of what was made from binaries: files of a few kinds, named by what they were
- * made from (kept_file.h). It is only an optimisation: on any error, everything is made as if it did not exist. The
+ * made from (cached_file.h). It is only an optimisation: on any error, everything is made as if it did not exist. The
  * least recently used files are removed first.
  *
  * A file is used only for a binary of the same bytes, whatever build id, inode and times it has, and of

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "cli/apart.h"
+#include "cli/confined_run.h"
 #include "cli/command.h"
 #include "cli/listing.h"
 #include "cli/name_options.h"
@@ -343,7 +343,7 @@ static int annotate_command(int argc, char **argv)
 	struct outputs none = { 0 };
 
 	command_parse(&command_annotate, argc, argv, &options);
-	return apart_run(options.names.sandbox, &none, run, &options);
+	return confined_run(options.names.sandbox, &none, run, &options);
 }
 
 const struct command command_annotate = {

@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/apart.h"
+#include "cli/confined_run.h"
 #include "cli/command.h"
 #include "cli/diff_form.h"
 #include "cli/name_options.h"
 #include "cli/output_options.h"
 #include "cli/recording_file.h"
+#include "formats/report_format.h"
 #include "log/log.h"
 #include "profiler/fetch.h"
 #include "profiler/record.h"
@@ -325,7 +326,7 @@ static int compare(const struct diff_options *o, struct names *names,
 	return err < 0 ? err : write_differences(o, diff, outputs);
 }
 
-/* What a process of its own does (apart.h). */
+/* What a process of its own does (confined_run.h). */
 struct read_job {
 	const struct diff_options *options;
 	struct outputs *outputs;
@@ -374,7 +375,7 @@ static int diff_command(int argc, char **argv)
 	if (check_files(&options) < 0)
 		return code;
 	if (outputs_open(&outputs, &options.output, 1, 0, -1) == 0)
-		code = apart_run(options.names.sandbox, &outputs, run_job, &job);
+		code = confined_run(options.names.sandbox, &outputs, run_job, &job);
 	else
 		(void)outputs_close(&outputs, 0);
 	if (code == EXIT_CODE_OK)

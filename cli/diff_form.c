@@ -10,9 +10,10 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "report/json_value.h"
-#include "report/terminal.h"
+#include "formats/json_value.h"
+#include "formats/report_format.h"
 #include "report/value.h"
+#include "text/terminal.h"
 
 /* The chi-squared distribution with one degree of freedom exceeds this in 1 % of cases. */
 #define CHI_SQUARE_1_PERCENT 6.6349

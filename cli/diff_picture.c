@@ -10,8 +10,8 @@
 
 #include "base/cleanup.h"
 #include "cli/diff_form.h"
-#include "report/markup.h"
-#include "report/picture.h"
+#include "formats/markup.h"
+#include "formats/picture.h"
 
 #define HEAD_HEIGHT 106
 #define LINE_HEIGHT 16

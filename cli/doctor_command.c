@@ -8,13 +8,13 @@
 #include "cli/limit_table.h"
 #include "cli/output_options.h"
 #include "doctor/doctor.h"
+#include "formats/json_value.h"
 #include "kernel/kernel_types.h"
 #include "kernel/refusal.h"
 #include "log/log.h"
 #include "profiler/record.h"
-#include "report/json_value.h"
-#include "report/terminal.h"
 #include "sandbox/helper.h"
+#include "text/terminal.h"
 
 enum {
 	OPTION_BTF = 256,

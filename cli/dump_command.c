@@ -6,6 +6,7 @@
 #include "profiler/dump.h"
 #include "report/report.h"
 #include "sandbox/helper.h"
+#include "text/text.h"
 
 enum {
 	OPTION_TASKS = 2048,

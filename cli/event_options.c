@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "cli/quantity.h"
-#include "profiler/label_probe.h"
+#include "probes/label_probe.h"
 
 /* In a tenth of a second a CPU counts fewer events than the 32 bits of a sample's weight can tell. */
 #define MIN_PERIOD_HZ 10

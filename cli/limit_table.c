@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "formats/json_value.h"
 #include "limits/limit.h"
-#include "report/json_value.h"
-#include "report/terminal.h"
+#include "text/terminal.h"
 
 static void write_row(const struct limit *limit, int name_width, FILE *to)
 {

@@ -15,6 +15,7 @@
 #include "cli/mode_options.h"
 #include "cli/options.h"
 #include "cli/sandbox_options.h"
+#include "formats/report_format.h"
 #include "profiler/event.h"
 #include "report/group.h"
 #include "report/report.h"

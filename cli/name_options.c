@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "binaries/image_cache.h"
-#include "cli/moment.h"
+#include "cli/time_argument.h"
 #include "cli/quantity.h"
 #include "cli/sandbox_options.h"
 #include "cli/server_cache.h"
@@ -136,7 +136,8 @@ struct names *name_options_apply(const struct name_options *options)
 }
 
 static const struct argp_option recording_argp_options[] = {
-	{ "from", OPTION_FROM, "TIME", 0, "only samples from this time on: " MOMENT_HELP, 2 },
+	{ "from", OPTION_FROM, "TIME", 0, "only samples from this time on: " TIME_ARGUMENT_HELP,
+	  2 },
 	{ "to", OPTION_TO, "TIME", 0, "only samples before this time", 2 },
 	{ "symfs", OPTION_SYMFS, "DIR", 0,
 	  "look for binaries in this directory first, by their paths or only their names", 3 },
@@ -150,10 +151,12 @@ static void complete_times(struct recording_names *r, struct argp_state *state)
 {
 	uint64_t now = clock_real_ns();
 
-	if (r->from && moment_parse(r->from, now, 0, &r->from_ns) < 0)
-		argp_error(state, "--from takes a time such as " MOMENT_HELP ", not '%s'", r->from);
-	if (r->to && moment_parse(r->to, now, r->from_ns, &r->to_ns) < 0)
-		argp_error(state, "--to takes a time such as " MOMENT_HELP ", not '%s'", r->to);
+	if (r->from && time_argument_parse(r->from, now, 0, &r->from_ns) < 0)
+		argp_error(state, "--from takes a time such as " TIME_ARGUMENT_HELP ", not '%s'",
+			   r->from);
+	if (r->to && time_argument_parse(r->to, now, r->from_ns, &r->to_ns) < 0)
+		argp_error(state, "--to takes a time such as " TIME_ARGUMENT_HELP ", not '%s'",
+			   r->to);
 	if (r->to && r->to_ns <= r->from_ns)
 		argp_error(state, "--to %s is not after --from %s", r->to, r->from);
 }

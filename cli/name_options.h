@@ -50,7 +50,7 @@ extern const struct argp recording_names_argp;
 struct names *recording_names_apply(const struct recording_names *recording);
 
 /*
- * Confines a process that apart_run() has made for reading recordings. All of them, and all outputs, are
+ * Confines a process that confined_run() has made for reading recordings. All of them, and all outputs, are
  * open. 0, or a negative errno after a message.
  */
 int recording_names_confine(const struct recording_names *recording, struct names *names);

@@ -17,6 +17,7 @@
 #include "cli/name_options.h"
 #include "cli/quantity.h"
 #include "cli/sandbox_options.h"
+#include "formats/report_format.h"
 #include "kernel/filter.h"
 #include "log/suggestion.h"
 #include "report/report.h"

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "formats/report_format.h"
 #include "profiler/record.h"
+#include "text/text.h"
 
 void output_options_done(struct output_options *o)
 {

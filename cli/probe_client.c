@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "limits/limits.h"
 #include "log/log.h"
-#include "profiler/probe_server.h"
+#include "probes/probe_server.h"
 
 static void explain(const char *path, int err)
 {

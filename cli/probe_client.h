@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
-/* A connection to a run to which probes can be added (profiler/probe_server.h). */
+/* A connection to a run to which probes can be added (probes/probe_server.h). */
 
 /* Returns a descriptor, or a negative errno, logged. */
 int probe_client_connect(const char *path);

@@ -13,13 +13,13 @@
 #include "cli/command.h"
 #include "cli/probe_client.h"
 #include "cli/probe_list.h"
+#include "formats/json_value.h"
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
-#include "profiler/label_probe.h"
-#include "profiler/probe_parts.h"
-#include "profiler/probe_server.h"
+#include "probes/label_probe.h"
+#include "probes/probe_parts.h"
+#include "probes/probe_server.h"
 #include "profiler/record.h"
-#include "report/json_value.h"
 
 enum {
 	OPTION_JSON = 256,
@@ -320,18 +320,25 @@ static void print_list(const json_t *answer)
 	}
 }
 
-static void print_status(const json_t *answer)
+/* "probe ID IS: WHY", of each */
+static void print_reasons(const json_t *probes, const char *is)
 {
-	const json_t *ended = json_object_get(answer, "ended"), *probe;
+	const json_t *probe;
 	size_t i;
 
-	printf("process %lld has %lld of up to %lld probes\n", number_of(answer, "pid"),
-	       number_of(answer, "probes"), number_of(answer, "limit"));
-	json_array_foreach(ended, i, probe)
+	json_array_foreach(probes, i, probe)
 	{
-		printf("probe %lld is disabled: ", number_of(probe, "id"));
+		printf("probe %lld%s: ", number_of(probe, "id"), is);
 		print_text(probe, "why");
 	}
+}
+
+static void print_status(const json_t *answer)
+{
+	printf("process %lld has %lld of up to %lld probes\n", number_of(answer, "pid"),
+	       number_of(answer, "probes"), number_of(answer, "limit"));
+	print_reasons(json_object_get(answer, "ended"), " is disabled");
+	print_reasons(json_object_get(answer, "changed"), "");
 }
 
 static int show(const struct probe_options *o, int fd, void (*print)(const json_t *answer))

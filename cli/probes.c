@@ -8,11 +8,11 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/sandbox_options.h"
+#include "formats/json_value.h"
 #include "log/log.h"
+#include "probes/probe_catalog.h"
 #include "profiler/confined.h"
-#include "profiler/probe_catalog.h"
 #include "profiler/record.h"
-#include "report/json_value.h"
 #include "sandbox/helper.h"
 
 struct probes_options {

@@ -8,7 +8,7 @@
 #include "cli/name_options.h"
 #include "cli/recording_list.h"
 #include "profiler/outputs.h"
-#include "report/recording_reader.h"
+#include "recording/recording_reader.h"
 
 /* A recording given to a command, or a directory of them, with the messages about it. */
 struct recording_file {

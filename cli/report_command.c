@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cli/apart.h"
+#include "cli/confined_run.h"
 #include "cli/command.h"
 #include "cli/name_options.h"
 #include "cli/output_options.h"
@@ -134,7 +134,7 @@ static int write_reports(struct recording_file *recording, const struct output_o
 	return err;
 }
 
-/* What a process of its own does (apart.h). */
+/* What a process of its own does (confined_run.h). */
 struct read_job {
 	const struct report_options *options;
 	struct outputs *outputs;
@@ -183,7 +183,7 @@ static int run(const struct report_options *o)
 	if (recording_file_check(o->file, &o->names) < 0)
 		return code;
 	if (outputs_open(&outputs, o->output.requests, o->output.n, 0, -1) == 0)
-		code = apart_run(o->names.sandbox, &outputs, run_job, &job);
+		code = confined_run(o->names.sandbox, &outputs, run_job, &job);
 	else
 		(void)outputs_close(&outputs, 0);
 	outputs_done(&outputs);

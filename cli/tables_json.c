@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "cli/tables_form.h"
-#include "report/json_value.h"
+#include "formats/json_value.h"
 
 static json_t *json_count(uint64_t value)
 {

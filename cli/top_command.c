@@ -11,6 +11,7 @@
 #include "cli/top_keys.h"
 #include "log/log.h"
 #include "report/report.h"
+#include "text/text.h"
 
 struct top_options {
 	struct options options;

@@ -17,7 +17,7 @@
 #include "cli/top_keys.h"
 #include "cli/top_rescue.h"
 #include "log/log.h"
-#include "report/top_table.h"
+#include "text/top_table.h"
 
 /* A program that ends at once, as without permission, should not make the screen flash. */
 #define FIRST_DRAWING_MS 200
@@ -93,7 +93,7 @@ static void leave(struct top_console *c)
 	top_rescue_end();
 	top_screen_close(&c->screen);
 	if (c->keeps_messages)
-		kept_stderr_end(&c->messages);
+		stderr_buffer_end(&c->messages);
 }
 
 static void wake(struct top_console *c)
@@ -114,7 +114,7 @@ static void on_interval(void *arg, struct top_interval *interval)
 	pthread_mutex_unlock(&c->lock);
 	top_interval_free(old);
 	if (c->keeps_messages)
-		kept_stderr_trim(&c->messages);
+		stderr_buffer_trim(&c->messages);
 	wake(c);
 }
 
@@ -326,7 +326,7 @@ static int wait_for_any(struct top_console *c, struct pollfd *fds, nfds_t n_fds,
 	do {
 		n = poll(fds, n_fds, timeout_ms < 0 ? TRIM_MS : timeout_ms);
 		if (c->keeps_messages)
-			kept_stderr_trim(&c->messages);
+			stderr_buffer_trim(&c->messages);
 	} while (n == 0 && timeout_ms < 0);
 	return n;
 }
@@ -428,7 +428,7 @@ int top_console_open(struct top_console *ret)
 		close_all(ret);
 	ret->keeps_messages = err == 0 && isatty(STDERR_FILENO);
 	if (ret->keeps_messages)
-		kept_stderr_begin(&ret->messages);
+		stderr_buffer_begin(&ret->messages);
 	return err;
 }
 

@@ -6,9 +6,9 @@
 #include <signal.h>
 #include <stdbool.h>
 
-#include "cli/kept_stderr.h"
+#include "cli/stderr_buffer.h"
 #include "cli/top_screen.h"
-#include "report/top_view.h"
+#include "text/top_view.h"
 
 /*
  * The terminal of `dwarfprof top`: shows intervals and handles keys, in its own thread, so that sampling never waits
@@ -26,7 +26,7 @@ struct top_console {
 	int signals[2]; /* a pipe with the numbers of those that came */
 	struct sigaction before[TOP_CONSOLE_SIGNALS];
 	sigset_t mask; /* of the thread that opens it, before */
-	struct kept_stderr messages;
+	struct stderr_buffer messages;
 	bool keeps_messages;
 
 	pthread_mutex_t lock; /* protects these */

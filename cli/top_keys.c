@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "report/terminal.h"
+#include "text/terminal.h"
 
 #define CTRL(letter) ((letter)&0x1f)
 #define MAX_CODES 3

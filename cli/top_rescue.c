@@ -17,7 +17,7 @@
 
 static struct termios settings;
 static volatile sig_atomic_t changed, drawn; /* the settings, the screen */
-static const struct kept_stderr *messages;   /* NULL: none are kept */
+static const struct stderr_buffer *messages; /* NULL: none are kept */
 
 static const int caught[] = { SIGABRT, SIGBUS, SIGFPE, SIGHUP, SIGILL, SIGSEGV };
 static struct sigaction before[ARRAY_SIZE(caught)];
@@ -101,14 +101,14 @@ static void on_signal(int number, siginfo_t *info, void *context)
 		return;
 	give_back();
 	if (messages)
-		kept_stderr_rescue(messages);
+		stderr_buffer_rescue(messages);
 	release();
 	/* An instruction that failed fails again. What was sent would not come again. */
 	if (info->si_code <= 0 || number == SIGHUP)
 		raise(number);
 }
 
-void top_rescue_begin(const struct kept_stderr *kept)
+void top_rescue_begin(const struct stderr_buffer *kept)
 {
 	struct sigaction action = { .sa_sigaction = on_signal,
 				    .sa_flags = SA_SIGINFO | SA_ONSTACK };

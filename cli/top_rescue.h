@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "cli/kept_stderr.h"
+#include "cli/stderr_buffer.h"
 
 /*
  * Restores the terminal in a signal handler, before the signal ends the program; curses cannot be called there. Leaves
@@ -28,7 +28,7 @@ void top_rescue_set_drawn(bool is_drawn);
  * kept, if there is something that keeps. A SIGBUS that elf/bus_guard.h repairs ends nothing; call
  * it once that is installed.
  */
-void top_rescue_begin(const struct kept_stderr *kept);
+void top_rescue_begin(const struct stderr_buffer *kept);
 /* Restores the earlier signal actions. Any thread may call it, repeatedly. */
 void top_rescue_end(void);
 

@@ -18,7 +18,7 @@
 #include "cli/terminfo.h"
 #include "cli/top_keys.h"
 #include "cli/top_rescue.h"
-#include "report/terminal.h"
+#include "text/terminal.h"
 
 #define NAME_SIZE 1024
 #define MAX_BINARY 20

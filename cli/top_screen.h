@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "report/top_view.h"
+#include "text/top_view.h"
 
 /*
  * The terminal of `dwarfprof top`, drawn by curses, whose state is the process's: there is one, and

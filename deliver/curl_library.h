@@ -6,7 +6,9 @@
 
 /* libcurl, loaded when something is to be delivered. Its functions, as in their manual pages. */
 struct curl_library {
-	CURLcode (*global_init)(long flags);
+	CURLcode (*global_init_mem)(long flags, curl_malloc_callback allocate,
+				    curl_free_callback release, curl_realloc_callback resize,
+				    curl_strdup_callback copy, curl_calloc_callback clear);
 	CURL *(*easy_init)(void);
 	void (*easy_cleanup)(CURL *curl);
 	void (*easy_reset)(CURL *curl);
@@ -19,7 +21,10 @@ struct curl_library {
 	time_t (*getdate)(const char *text, const time_t *unused);
 };
 
-/* 0, or -ENOSYS if it is not installed or too old. It stays loaded. */
+/*
+ * 0, or -ENOSYS if it is not installed or too old. It stays loaded. Unless others in this process have begun to use
+ * it before, it overwrites what it frees: it copies credentials.
+ */
 int curl_library_open(struct curl_library *ret);
 
 #endif

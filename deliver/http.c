@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <nettle/base64.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@
 
 #define SECRET_SIZE 8192
 #define BEARER "Authorization: Bearer " /* RFC 6750 §2.1 */
+#define BASIC "Authorization: Basic "   /* RFC 7617 §2 */
 
 /* A scheme of URLs, and what it stands for. */
 static const struct scheme {
@@ -202,6 +204,25 @@ static int add_token(struct exchange *e)
 	return err;
 }
 
+/* libcurl would keep the password for as long as the connection is open. */
+static int add_password(struct exchange *e)
+{
+	char pair[SECRET_SIZE];
+	char line[sizeof(BASIC) + BASE64_ENCODE_RAW_LENGTH(sizeof(pair))] = BASIC;
+	int n = snprintf(pair, sizeof(pair), "%s:", e->http->user);
+	int err = (size_t)n < sizeof(pair) ? 0 : -ENAMETOOLONG;
+
+	if (err == 0 && e->http->password_file)
+		err = secret_read_line(e->http->password_file, pair + n, sizeof(pair) - (size_t)n);
+	if (err == 0) {
+		base64_encode_raw(line + strlen(BASIC), strlen(pair), (const uint8_t *)pair);
+		err = add_header(e, line);
+	}
+	explicit_bzero(pair, sizeof(pair));
+	explicit_bzero(line, sizeof(line));
+	return err;
+}
+
 static int add_tenant(struct exchange *e)
 {
 	_cleanup_free_ char *line = NULL;
@@ -230,6 +251,8 @@ static int add_headers(struct exchange *e)
 		err = add_tenant(e);
 	if (err == 0 && e->http->token_file)
 		err = add_token(e);
+	if (err == 0 && e->http->user)
+		err = add_password(e);
 	return err;
 }
 
@@ -314,27 +337,8 @@ static void set_security(struct http *http)
 		set(http->curl, CURLOPT_SSLKEY, http->key_file);
 }
 
-static int set_password(struct http *http)
-{
-	CURLcode (*set)(CURL *, CURLoption, ...) = http->library.easy_setopt;
-	char password[SECRET_SIZE] = "";
-	int err = 0;
-
-	if (!http->user)
-		return 0;
-	if (http->password_file)
-		err = secret_read_line(http->password_file, password, sizeof(password));
-	if (err == 0) {
-		set(http->curl, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
-		set(http->curl, CURLOPT_USERNAME, http->user);
-		set(http->curl, CURLOPT_PASSWORD, password);
-	}
-	explicit_bzero(password, sizeof(password));
-	return err;
-}
-
 /* Redirects are not followed: they would get the credentials. */
-static int set_request(struct exchange *e)
+static void set_request(struct exchange *e)
 {
 	struct http *http = e->http;
 	CURLcode (*set)(CURL *, CURLoption, ...) = http->library.easy_setopt;
@@ -366,7 +370,6 @@ static int set_request(struct exchange *e)
 	set(http->curl, CURLOPT_XFERINFOFUNCTION, on_progress);
 	set(http->curl, CURLOPT_XFERINFODATA, e);
 	set_security(http);
-	return set_password(http);
 }
 
 static enum answer_verdict perform(struct exchange *e)
@@ -402,14 +405,14 @@ enum answer_verdict http_post(struct http *http, const void *body, size_t size,
 		e.head_size = sizeof(head);
 	}
 	err = add_headers(&e);
-	if (err == 0)
-		err = set_request(&e);
-	if (err == 0)
+	if (err == 0) {
+		set_request(&e);
 		verdict = perform(&e);
-	else
+	} else {
 		snprintf(answer->text, sizeof(answer->text), "the credentials cannot be read: %s",
 			 err == -ENODATA ? "their file is empty" : strerror(-err));
-	http->library.easy_reset(http->curl); /* it has the password */
+	}
+	http->library.easy_reset(http->curl); /* it refers to the headers */
 	free_headers(&e);
 	return verdict;
 }

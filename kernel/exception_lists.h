@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "bpf/abi.h"
-#include "symbols/cxx_runtime.h"
+#include "values/cxx_runtime.h"
 
 /* The values that are read where an exception is thrown, in their order. */
 enum exception_value {

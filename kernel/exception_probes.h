@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-#include "symbols/allocator.h"
-#include "symbols/cxx_runtime.h"
+#include "functions/allocator.h"
+#include "values/cxx_runtime.h"
 
 /*
  * The probes where C++ runtimes throw, or in allocators, in all files that turn out to have one. Separate threads set

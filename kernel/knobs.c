@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bpf/share.h"
 #include "kernel/filter.h"
 #include "kernel/kernel_types.h"
 #include "kernel/ring_size.h"
@@ -70,6 +71,19 @@ static void set_map(struct bpf_map *map, unsigned int n_entries)
 		bpf_map__set_max_entries(map, n_entries);
 }
 
+/* A CPU that adds one sets aside up to so many entries (LOCAL_FREE_TARGET, kernel/bpf/bpf_lru_list.c). */
+#define LRU_SET_ASIDE 128
+
+/* How many entries the map is sure to take before it evicts one. */
+static uint32_t owners_kept(void)
+{
+	const int n_cpus = libbpf_num_possible_cpus();
+
+	if (n_cpus <= 0 || n_cpus >= DP_MAX_SPAN_OWNERS / LRU_SET_ASIDE)
+		return 0;
+	return DP_MAX_SPAN_OWNERS - (uint32_t)n_cpus * LRU_SET_ASIDE;
+}
+
 static void set_values(struct dwarfprof_bpf *bpf, const struct session_needs *needs,
 		       unsigned int n_walks)
 {
@@ -94,6 +108,7 @@ static void set_values(struct dwarfprof_bpf *bpf, const struct session_needs *ne
 	set_map(bpf->maps.dp_probes, needs->has_slots ? DP_MAX_PROBES : 1);
 	set_map(bpf->maps.dp_probe_rates, needs->has_slots ? DP_MAX_PROBES : 1);
 	set_map(bpf->maps.dp_span_code, needs->label_probes > 0 ? DP_MAX_SPAN_PROCESSES : 1);
+	bpf->rodata->dp_span_owners_kept = owners_kept();
 	set_map(bpf->maps.dp_span_owners, needs->label_probes > 0 ? DP_MAX_SPAN_OWNERS : 1);
 }
 
@@ -153,11 +168,13 @@ void knobs_set(struct dwarfprof_bpf *bpf, const struct session_options *options)
 	bpf->rodata->dp_unwind = options->unwind;
 	bpf->rodata->dp_max_frames = max_frames(options);
 	bpf->rodata->dp_levels = needs->levels;
+	bpf->rodata->dp_share_ns = share_of_rate(options->hz);
 	bpf->rodata->dp_verify = options->verify;
 	bpf->rodata->dp_by_period = needs->by_period;
 	bpf->rodata->dp_has_several = needs->has_several;
 	bpf->rodata->dp_sides = options->sides;
 	bpf->rodata->dp_runtimes = !options->no_runtimes;
+	bpf->rodata->dp_has_cgroups = options->has_cgroups;
 	bpf->rodata->dp_jit = options->sides != DP_SIDES_KERNEL && options->unwind != DP_UNWIND_FP;
 	bpf->rodata->dp_kernel_hidden = options->sides != DP_SIDES_USER && !needs->user_only &&
 					kallsyms_are_hidden("/proc/kallsyms");

@@ -22,28 +22,31 @@ static int find_cached(const char *path)
 	return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
 }
 
-/* Does its path lead elsewhere by now? What is not in the cache tells nothing. */
-static bool has_been_replaced(const struct probed_file *f)
+enum found { FOUND_NOTHING, FOUND_SAME, FOUND_OTHER };
+
+/* What its path leads to. What is not in the cache tells nothing. */
+static enum found find(const struct probed_file *f)
 {
 	int fd = find_cached(f->path);
 	struct stat st;
-	bool is_other;
+	int err;
 
 	if (fd < 0)
-		return false;
-	is_other =
-		file_stat(fd, &st) == 0 && (st.st_dev != f->at.st_dev || st.st_ino != f->at.st_ino);
+		return FOUND_NOTHING;
+	err = file_stat(fd, &st);
 	close(fd);
-	return is_other;
+	if (err < 0)
+		return FOUND_NOTHING;
+	return st.st_dev == f->at.st_dev && st.st_ino == f->at.st_ino ? FOUND_SAME : FOUND_OTHER;
 }
 
 /* What a path below /proc leads to goes with its process. */
 static bool may_be_replaced(const struct probed_file *f)
 {
-	return strncmp(f->path, "/proc/", strlen("/proc/")) != 0 && !has_been_replaced(f);
+	return strncmp(f->path, "/proc/", strlen("/proc/")) != 0 && find(f) == FOUND_SAME;
 }
 
-int probed_files_add(struct probed_files *files, const struct uprobe_places *places)
+int probed_files_add(struct probed_files *files, const struct uprobe_places *places, bool by_path)
 {
 	struct probed_file f = { .at = places->file };
 
@@ -62,7 +65,7 @@ int probed_files_add(struct probed_files *files, const struct uprobe_places *pla
 		free(f.path);
 		return err;
 	}
-	f.has_path = may_be_replaced(&f);
+	f.has_path = by_path && may_be_replaced(&f);
 	files->of[files->n++] = f;
 	return 0;
 }
@@ -82,30 +85,33 @@ enum probed_change probed_file_change(const struct probed_file *f)
 	struct stat st = { 0 };
 	int err = file_stat(f->fd, &st);
 
-	if (err == 0 && f->at.st_nlink > 0 && st.st_nlink == 0)
-		return PROBED_REPLACED;
 	if (err == 0 &&
 	    (st.st_size != f->at.st_size || !file_time_is_same(&st.st_mtim, &f->at.st_mtim)))
 		return PROBED_WRITTEN;
-	return f->has_path && has_been_replaced(f) ? PROBED_REPLACED : PROBED_SAME;
+	if (err == 0 && f->at.st_nlink > 0 && st.st_nlink == 0)
+		return PROBED_REPLACED;
+	return f->has_path && find(f) == FOUND_OTHER ? PROBED_REPLACED : PROBED_SAME;
+}
+
+const char *probed_change_explain(enum probed_change change)
+{
+	switch (change) {
+	case PROBED_WRITTEN:
+		return "was written to after it was searched: hits may be missed, and values wrong";
+	case PROBED_REPLACED:
+		return "was replaced after it was searched: hits of programs that have started since are not seen";
+	case PROBED_SAME:
+		break;
+	}
+	return NULL;
 }
 
 void probed_files_say_changed(const struct probed_files *files)
 {
 	for (size_t i = 0; i < files->n; i++) {
-		switch (probed_file_change(&files->of[i])) {
-		case PROBED_WRITTEN:
-			log_warning(
-				"%s was written to while it was probed: hits may be missed, and values wrong",
-				files->of[i].path);
-			break;
-		case PROBED_REPLACED:
-			log_warning(
-				"%s was replaced while it was probed: hits of programs that have started since are not seen",
-				files->of[i].path);
-			break;
-		case PROBED_SAME:
-			break;
-		}
+		const char *text = probed_change_explain(probed_file_change(&files->of[i]));
+
+		if (text)
+			log_warning("%s %s", files->of[i].path, text);
 	}
 }

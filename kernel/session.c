@@ -334,7 +334,7 @@ int session_sample_events(struct session *s, const struct event_kind *kinds,
 static int add_uprobes(struct session *s, struct bpf_program *program,
 		       const struct uprobe_places *places)
 {
-	int err = probed_files_add(&s->probed, places);
+	int err = probed_files_add(&s->probed, places, true);
 
 	return err < 0 ? err : uprobe_links_add(&s->uprobes, program, places);
 }

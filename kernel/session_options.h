@@ -47,7 +47,9 @@ struct session_options {
 	unsigned int states;     /* bits by enum dp_state */
 	uint64_t min_block_ns, max_block_ns;
 	unsigned int max_rate; /* samples per event, process and second; 0: all */
+	unsigned int hz;       /* wanted samples of an event per second and CPU; 0: not known */
 	const char *btf;       /* a file with the kernel's types (kernel_types.h), or NULL */
+	bool has_cgroups;      /* samples have the ids of their cgroups */
 	bool no_runtimes;      /* without the frames of languages' runtimes */
 	uint64_t table_memory; /* maximum size of the pool, in bytes */
 	/* Has the user interrupted it, while probes are being set? NULL: no */

@@ -3,6 +3,15 @@
 
 #include <errno.h>
 
+/* The BPF program looks at no others, nor at their cache lines. */
+static void count(struct dp_span_places *places)
+{
+	places->n = 0;
+	for (uint32_t i = 0; i < DP_MAX_SPAN_PLACES; i++)
+		if (places->of[i].id != 0)
+			places->n = i + 1;
+}
+
 int span_places_add(struct dp_span_places *places, uint32_t serial, uint32_t slot,
 		    unsigned int probe, size_t n, struct dp_span_places *added)
 {
@@ -22,6 +31,7 @@ int span_places_add(struct dp_span_places *places, uint32_t serial, uint32_t slo
 	if (n_added < n)
 		return -ENOSPC;
 	all.are_timed |= added->are_timed;
+	count(&all);
 	*places = all;
 	return 0;
 }
@@ -37,6 +47,7 @@ void span_places_drop(struct dp_span_places *places, uint32_t slot)
 	}
 	if (ids == 0)
 		places->are_timed = 0;
+	count(places);
 }
 
 void span_places_common(const struct dp_span_places *before, const struct dp_span_places *after,
@@ -46,4 +57,5 @@ void span_places_common(const struct dp_span_places *before, const struct dp_spa
 	for (size_t i = 0; i < DP_MAX_SPAN_PLACES; i++)
 		if (before->of[i].id != after->of[i].id)
 			ret->of[i].id = 0;
+	count(ret);
 }

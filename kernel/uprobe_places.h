@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "base/cleanup.h"
-#include "symbols/function_search.h"
+#include "functions/function_search.h"
 
 #define UPROBE_LINK_SIZE 32
 

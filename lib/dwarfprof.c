@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "formats/report_format.h"
 #include "kernel/filter.h"
 #include "log/clock.h"
 #include "loop/loop.h"
@@ -304,6 +305,7 @@ static int take_options(struct dwarfprof *p, const struct dwarfprof_options *opt
 		return err;
 	p->format = o->format ? report_format_by_name(o->format) : NULL;
 	p->profiled = (struct profiler_options){
+		.host_polls = true,
 		.target = { .pids = p->pids,
 			    .n_pids = o->n_pids,
 			    .all = !o->pids,

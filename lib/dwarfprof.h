@@ -16,7 +16,7 @@ extern "C" {
  * Profiles processes, its own or others, from within a program. As dwarfprof(1) says, this needs
  * CAP_BPF and CAP_PERFMON, and for processes of other users CAP_SYS_PTRACE.
  *
- * Only one thread may use a profiler at a time. The library starts a thread that looks up names. It
+ * Only one thread may use a profiler at a time. The library starts threads that look up names. It
  * handles no signals, and logs errors to stderr. Functions return 0 or a negative errno.
  *
  * Unprivileged helper processes read the files of profiled programs. The process that starts them is a child

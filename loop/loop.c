@@ -2,13 +2,18 @@
 #include "loop/loop.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
+
+#define SECOND_NS UINT64_C(1000000000)
 
 /* Events per epoll_wait(). Further descriptors stay ready for the next call. */
 #define AT_ONCE 16
@@ -97,6 +102,19 @@ int loop_run(struct loop *loop, int timeout_ms)
 			err = source.fn(source.arg, events[i].data.fd);
 	}
 	return err;
+}
+
+int loop_run_with(struct loop *loop, int fd, uint64_t timeout_ns)
+{
+	struct pollfd fds[] = { { .fd = loop->fd, .events = POLLIN },
+				{ .fd = fd, .events = POLLIN } };
+	const struct timespec timeout = { .tv_sec = (time_t)(timeout_ns / SECOND_NS),
+					  .tv_nsec = (long)(timeout_ns % SECOND_NS) };
+	int n = ppoll(fds, ARRAY_SIZE(fds), &timeout, NULL);
+
+	if (n < 0)
+		return errno == EINTR ? 0 : -errno;
+	return fds[0].revents ? loop_run(loop, 0) : 0;
 }
 
 int loop_go_first(void)

@@ -42,6 +42,12 @@ void loop_remove(struct loop *loop, int fd);
 int loop_run(struct loop *loop, int timeout_ms);
 
 /*
+ * Like loop_run(), with a timeout in nanoseconds, and also returns when fd is readable (-1: none). fd
+ * does not belong to the loop, and has no callback.
+ */
+int loop_run_with(struct loop *loop, int fd, uint64_t timeout_ns);
+
+/*
  * Raises the priority of the calling thread, which runs a loop that reads rings, above the profiled
  * programs'. Otherwise samples are lost on an overloaded machine, because a ring has room for a
  * fraction of a second. Other threads keep theirs. -EACCES without CAP_SYS_NICE; else 0.

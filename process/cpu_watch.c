@@ -33,23 +33,16 @@ void cpu_watch_done(struct cpu_watch *w)
 /* What ran there so far is not known. */
 static int add(const struct cpu_watch *w, unsigned int cpu)
 {
-	int fd = sideband_add_cpu(w->sideband, cpu);
-	int err;
+	int err = sideband_add_cpu(w->sideband, cpu);
 
-	if (fd == -ENODEV)
+	if (err == -ENODEV)
 		return 0; /* it is offline again */
-	if (fd < 0)
-		return fd;
-	err = loop_add(w->loop, fd, NULL, NULL);
 	return err < 0 ? err : cpu_events_add(&w->session->cpus, cpu);
 }
 
 static void drop(const struct cpu_watch *w, unsigned int cpu)
 {
-	size_t n;
-
 	cpu_events_drop(&w->session->cpus, cpu);
-	loop_remove(w->loop, sideband_fds(w->sideband, &n)[cpu]);
 	sideband_drop_cpu(w->sideband, cpu);
 }
 
@@ -111,7 +104,6 @@ int cpu_watch_listen(struct cpu_watch *w, struct session *session, struct sideba
 {
 	w->session = session;
 	w->sideband = sideband;
-	w->loop = loop;
 	return w->fd >= 0 ? loop_add(loop, w->fd, on_uevent, w) : 0;
 }
 

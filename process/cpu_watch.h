@@ -17,7 +17,6 @@ struct cpu_watch {
 	/* The arguments of cpu_watch_listen() */
 	struct session *session;
 	struct sideband *sideband;
-	struct loop *loop;
 	int fd;                    /* of uevent.h; -1: the kernel reports nothing */
 	bool is_told;              /* of at least one change, so reports arrive */
 	char list[CPUS_LIST_SIZE]; /* online CPUs at the start */
@@ -30,7 +29,7 @@ void cpu_watch_init(struct cpu_watch *ret);
 void cpu_watch_done(struct cpu_watch *watch);
 
 /*
- * While the loop runs, starts sampling CPUs that come online, adds their records to the loop, and
+ * While the loop runs, starts sampling CPUs that come online, and their records, and
  * stops sampling CPUs that go offline. A CPU that cannot be sampled is reported and is no error. 0
  * or a negative errno.
  */

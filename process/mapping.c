@@ -137,8 +137,12 @@ static int look_up(struct process_table *table, const struct process *p, const s
 		   uint64_t inode, const char *name, struct binary **ret)
 {
 	const struct file_mapping mapping = { p->thread, m->start, m->end, inode };
-	int fd = mapped_file_find_named(p->thread, inode, name);
+	int fd;
 
+	/* A list may have tens of thousands of lines, and each would open its file. */
+	if (binary_store_is_cancelled(table->binaries))
+		return -ECANCELED;
+	fd = mapped_file_find_named(p->thread, inode, name);
 	if (fd >= 0)
 		return binary_store_get(table->binaries, p->thread, fd, name, ret);
 	if (fd == -EAGAIN)
@@ -196,6 +200,8 @@ static bool is_unread(int err)
 static void resolve_other(struct process_table *table, struct process *p, struct mapping *m,
 			  uint64_t inode, const char *name, int err)
 {
+	if (err == -ECANCELED)
+		return;
 	m->is_unread = inode != 0 && is_unread(err);
 	if (err == -EMFILE)
 		warn_of_many(table);

@@ -144,17 +144,6 @@ bool perf_record_is_of_no_file(const struct perf_event_header *record)
 	       strcmp(mmap->name, "[vdso]") != 0;
 }
 
-int perf_record_begins(const struct perf_event_header *record)
-{
-	const struct perf_task *task = (const void *)record;
-
-	if (record->type == PERF_RECORD_COMM)
-		return (record->misc & PERF_RECORD_MISC_COMM_EXEC) != 0;
-	return record->type == PERF_RECORD_EXIT && is_complete(record) && task->pid == task->tid ?
-		       -1 :
-		       0;
-}
-
 int perf_record_apply(struct perf_event_header *record, uint64_t time, struct process_table *table,
 		      struct kallsyms *kallsyms)
 {

@@ -85,9 +85,6 @@ bool perf_record_is_of_thread(const struct perf_event_header *record);
 /* Whether it is of code in no file: what describes it may go with its process. */
 bool perf_record_is_of_no_file(const struct perf_event_header *record);
 
-/* 1: a program has started; -1: a process has ended, as far as its first thread tells; 0: neither. */
-int perf_record_begins(const struct perf_event_header *record);
-
 /*
  * Passes on a record that was written at this time: to the process table, or, for functions that
  * the kernel has added, to kallsyms (NULL: not wanted). Removes what the kernel has appended to a

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -20,26 +20,35 @@
 /* Size of a record with the longest path, rounded up. */
 #define MAX_RECORD_SIZE 8192
 
+/* More than MAX_GATHERED records usually take: most of these bytes are of handled records. */
+#define USUAL_BYTES (UINT64_C(1) << 17)
+
 /* If there are more records, they have gathered already. */
 #define MAX_GATHERED 256
+
+/* So many rings are asked at a time whether they are readable. */
+#define AT_ONCE 64
 
 /* If there is much to do, results so far are published to the kernel after this time. */
 #define PUBLISH_NS UINT64_C(5000000)
 
 /* A record and its time. */
 struct record {
-	uint64_t time, number;            /* the number is in reading order */
-	struct perf_event_header *header; /* owned */
+	uint64_t time, number; /* the number is in reading order */
+	size_t at, size;       /* its place in sideband.bytes */
 };
 
 struct sideband {
-	int *fds; /* by CPU; -1: offline */
+	int epoll; /* of: */
+	int *fds;  /* by CPU; -1: offline */
 	struct perf_event_mmap_page **rings;
 	size_t n_rings;
 	size_t page_size;
 	struct kallsyms *kallsyms; /* NULL: the kernel's names are not wanted */
 	struct record *records;    /* read but not handled */
 	size_t n_records, records_size;
+	uint8_t *bytes; /* of these records, and perhaps still of handled ones */
+	size_t n_bytes, bytes_size;
 	uint64_t n_read;
 	size_t n_looked; /* of these, whose haste is known: */
 	enum sideband_haste looked;
@@ -47,11 +56,24 @@ struct sideband {
 	bool is_behind; /* the last time, some were left */
 };
 
+static void ring_close(struct sideband *s, unsigned int cpu)
+{
+	if (s->fds[cpu] < 0)
+		return;
+	/* close() would not remove it if a child of this process has it, too. */
+	epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->fds[cpu], NULL);
+	munmap(s->rings[cpu], (SIDEBAND_PAGES + 1) * s->page_size);
+	s->rings[cpu] = NULL;
+	close(steal_fd(&s->fds[cpu]));
+}
+
 static int ring_open(struct sideband *s, unsigned int cpu)
 {
+	struct epoll_event readable = { .events = EPOLLIN };
 	size_t size = (SIDEBAND_PAGES + 1) * s->page_size;
 	_cleanup_close_ int fd = event_open_sideband(cpu);
 	void *ring;
+	int err;
 
 	if (fd < 0)
 		return steal_fd(&fd);
@@ -60,21 +82,19 @@ static int ring_open(struct sideband *s, unsigned int cpu)
 		return -errno;
 	s->rings[cpu] = ring;
 	s->fds[cpu] = steal_fd(&fd);
-	return 0;
-}
-
-static void ring_close(struct sideband *s, unsigned int cpu)
-{
-	if (s->fds[cpu] < 0)
-		return;
-	munmap(s->rings[cpu], (SIDEBAND_PAGES + 1) * s->page_size);
-	s->rings[cpu] = NULL;
-	close(steal_fd(&s->fds[cpu]));
+	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->fds[cpu], &readable) == 0)
+		return 0;
+	err = -errno;
+	ring_close(s, cpu);
+	return err;
 }
 
 static int rings_open(struct sideband *s, unsigned int n_cpus)
 {
 	s->page_size = (size_t)sysconf(_SC_PAGESIZE);
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll < 0)
+		return -errno;
 	s->fds = calloc(n_cpus, sizeof(*s->fds));
 	s->rings = calloc(n_cpus, sizeof(*s->rings));
 	if (!s->fds || !s->rings)
@@ -104,14 +124,56 @@ int sideband_new(unsigned int n_cpus, struct sideband **ret)
 	return 0;
 }
 
+static struct perf_event_header *header_of(const struct sideband *s, const struct record *r)
+{
+	return (void *)(s->bytes + r->at);
+}
+
+/* Drops the bytes of handled records, if that is worth it and there is memory for it. */
+static void bytes_compact(struct sideband *s)
+{
+	size_t size = 0, n = 0;
+	uint8_t *bytes;
+
+	for (size_t i = 0; i < s->n_records; i++)
+		size += s->records[i].size;
+	bytes = size < s->n_bytes / 2 ? malloc(size) : NULL;
+	if (!bytes)
+		return;
+	for (size_t i = 0; i < s->n_records; i++) {
+		struct record *r = &s->records[i];
+
+		memcpy(bytes + n, s->bytes + r->at, r->size);
+		r->at = n;
+		n += r->size;
+	}
+	free(s->bytes);
+	s->bytes = bytes;
+	s->n_bytes = s->bytes_size = size;
+}
+
+/* No record is left. Frees the buffer if a burst of records has made it large. */
+static void bytes_forget(struct sideband *s)
+{
+	s->n_bytes = 0;
+	if (s->bytes_size <= USUAL_BYTES)
+		return;
+	free(s->bytes);
+	s->bytes = NULL;
+	s->bytes_size = 0;
+}
+
 /* Drops the first n. */
 static void records_drop(struct sideband *s, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		free(s->records[i].header);
 	s->n_records -= n;
-	if (n > 0)
-		memmove(s->records, s->records + n, s->n_records * sizeof(*s->records));
+	if (n == 0)
+		return;
+	memmove(s->records, s->records + n, s->n_records * sizeof(*s->records));
+	if (s->n_records > 0 && s->n_bytes > USUAL_BYTES)
+		bytes_compact(s);
+	if (s->n_records == 0)
+		bytes_forget(s);
 }
 
 struct sideband *sideband_free(struct sideband *s)
@@ -120,8 +182,10 @@ struct sideband *sideband_free(struct sideband *s)
 		return NULL;
 	for (unsigned int cpu = 0; cpu < s->n_rings; cpu++)
 		ring_close(s, cpu);
-	records_drop(s, s->n_records);
+	if (s->epoll >= 0)
+		close(s->epoll);
 	free(s->records);
+	free(s->bytes);
 	free(s->rings);
 	free(s->fds);
 	free(s);
@@ -133,21 +197,42 @@ void sideband_tell_kallsyms(struct sideband *s, struct kallsyms *kallsyms)
 	s->kallsyms = kallsyms;
 }
 
-const int *sideband_fds(const struct sideband *s, size_t *ret_n)
+int sideband_fd(const struct sideband *s)
 {
-	*ret_n = s->n_rings;
-	return s->fds;
+	return s->epoll;
 }
 
-static int record_append(struct sideband *s, struct perf_event_header *header, uint64_t now)
+static int bytes_reserve(struct sideband *s, size_t n)
 {
-	if (array_reserve(s->records, s->n_records, s->records_size) < 0)
+	size_t want = s->n_bytes + n > 2 * s->bytes_size ? s->n_bytes + n : 2 * s->bytes_size;
+	uint8_t *bytes;
+
+	if (s->n_bytes + n <= s->bytes_size)
+		return 0;
+	bytes = realloc(s->bytes, want);
+	if (!bytes)
 		return -ENOMEM;
-	s->records[s->n_records++] = (struct record){
-		.time = perf_record_time(header, now),
-		.number = s->n_read++,
-		.header = header,
-	};
+	s->bytes = bytes;
+	s->bytes_size = want;
+	return 0;
+}
+
+/* The record of so many bytes at a position of a ring. */
+static int record_append(struct sideband *s, const uint8_t *ring, size_t ring_size,
+			 uint64_t position, size_t size, uint64_t now)
+{
+	/* Records have 8-byte fields. */
+	const size_t room = (size + 7) / 8 * 8;
+	struct record *r;
+
+	if (array_reserve(s->records, s->n_records, s->records_size) < 0 ||
+	    bytes_reserve(s, room) < 0)
+		return -ENOMEM;
+	r = &s->records[s->n_records++];
+	*r = (struct record){ .number = s->n_read++, .at = s->n_bytes, .size = room };
+	s->n_bytes += room;
+	perf_ring_copy(ring, ring_size, position, s->bytes + r->at, size);
+	r->time = perf_record_time(header_of(s, r), now);
 	return 0;
 }
 
@@ -162,14 +247,16 @@ static int ring_read(struct sideband *s, struct perf_event_mmap_page *ring)
 	uint64_t tail = ring->data_tail;
 	const uint8_t *data = (const uint8_t *)ring + s->page_size;
 	size_t size = SIDEBAND_PAGES * s->page_size;
-	/* Everything up to the head has been written by now. */
-	uint64_t now = clock_now_ns();
+	uint64_t now;
 	int err = 0;
 
+	if (tail == head)
+		return 0;
+	now = clock_now_ns(); /* everything up to the head has been written by now */
 	/* The kernel reports a loss only with the next record, which may take long. */
 	s->has_lost |= head - tail > size - MAX_RECORD_SIZE;
 	while (err == 0 && tail < head) {
-		struct perf_event_header header, *copy;
+		struct perf_event_header header;
 
 		perf_ring_copy(data, size, tail, &header, sizeof(header));
 		if (!is_whole(&header, head - tail)) {
@@ -178,16 +265,9 @@ static int ring_read(struct sideband *s, struct perf_event_mmap_page *ring)
 			tail = head;
 			break;
 		}
-		copy = malloc(header.size);
-		if (!copy) {
-			err = -ENOMEM;
-			break;
-		}
-		perf_ring_copy(data, size, tail, copy, header.size);
-		tail += header.size;
-		err = record_append(s, copy, now);
-		if (err < 0)
-			free(copy);
+		err = record_append(s, data, size, tail, header.size, now);
+		if (err == 0)
+			tail += header.size;
 	}
 	__atomic_store_n(&ring->data_tail, tail, __ATOMIC_RELEASE);
 	return err;
@@ -203,7 +283,20 @@ static enum sideband_haste record_haste(const struct perf_event_header *record,
 	return perf_record_is_of_thread(record) ? SIDEBAND_LATER : SIDEBAND_BY_SAMPLE;
 }
 
-enum sideband_haste sideband_haste(struct sideband *s, const struct process_table *table)
+/* Looks at the records that were read since the last look. */
+static void look_at_records(struct sideband *s, const struct process_table *table)
+{
+	if (s->n_looked == 0)
+		s->looked = SIDEBAND_LATER;
+	for (; s->n_looked < s->n_records; s->n_looked++) {
+		const struct perf_event_header *record = header_of(s, &s->records[s->n_looked]);
+		enum sideband_haste haste = record_haste(record, table);
+
+		s->looked = haste > s->looked ? haste : s->looked;
+	}
+}
+
+static enum sideband_haste haste_of(struct sideband *s, const struct process_table *table)
 {
 	for (size_t i = 0; i < s->n_rings; i++)
 		if (s->rings[i] && ring_read(s, s->rings[i]) < 0)
@@ -214,44 +307,30 @@ enum sideband_haste sideband_haste(struct sideband *s, const struct process_tabl
 		return SIDEBAND_NEVER;
 	if (table->filter)
 		return SIDEBAND_NOW;
-	if (s->n_looked == 0)
-		s->looked = SIDEBAND_LATER;
-	for (; s->n_looked < s->n_records; s->n_looked++) {
-		enum sideband_haste haste = record_haste(s->records[s->n_looked].header, table);
-
-		s->looked = haste > s->looked ? haste : s->looked;
-	}
+	look_at_records(s, table);
 	return s->looked;
+}
+
+struct sideband_look sideband_look(struct sideband *s, const struct process_table *table)
+{
+	enum sideband_haste haste = haste_of(s, table);
+
+	return (struct sideband_look){ haste, s->n_read };
+}
+
+/* Asking perf whether a ring is readable makes it forget that it was (perf_poll()). */
+void sideband_forget_wakeups(struct sideband *s)
+{
+	struct epoll_event events[AT_ONCE];
+
+	for (size_t i = 0; i < s->n_rings; i += AT_ONCE)
+		if (epoll_wait(s->epoll, events, AT_ONCE, 0) < AT_ONCE)
+			return;
 }
 
 uint64_t sideband_n_read(const struct sideband *s)
 {
 	return s->n_read;
-}
-
-bool sideband_goes_on(const struct sideband *s)
-{
-	int n_begun = 0;
-	bool has_ends = false;
-
-	for (size_t i = 0; i < s->n_records; i++) {
-		int begins = perf_record_begins(s->records[i].header);
-
-		n_begun += begins;
-		has_ends |= begins < 0;
-	}
-	return s->n_records > 0 && (n_begun > 0 || !has_ends);
-}
-
-bool sideband_gather(struct sideband *s, const struct process_table *table, uint64_t ns)
-{
-	const struct timespec pause = { .tv_nsec = (long)ns };
-	enum sideband_haste haste = ns == 0 ? SIDEBAND_NOW : sideband_haste(s, table);
-
-	if (haste < SIDEBAND_LATER || haste > SIDEBAND_SOON)
-		return false;
-	nanosleep(&pause, NULL);
-	return true;
 }
 
 int sideband_add_cpu(struct sideband *s, unsigned int cpu)
@@ -261,7 +340,7 @@ int sideband_add_cpu(struct sideband *s, unsigned int cpu)
 	sideband_drop_cpu(s, cpu);
 	err = ring_open(s, cpu);
 	s->has_lost = true;
-	return err < 0 ? err : s->fds[cpu];
+	return err;
 }
 
 void sideband_drop_cpu(struct sideband *s, unsigned int cpu)
@@ -282,8 +361,10 @@ static int record_compare(const void *a, const void *b)
 
 static int record_apply(struct sideband *s, const struct record *r, struct process_table *table)
 {
-	s->has_lost |= r->header->type == PERF_RECORD_LOST;
-	return perf_record_apply(r->header, r->time, table, s->kallsyms);
+	struct perf_event_header *header = header_of(s, r);
+
+	s->has_lost |= header->type == PERF_RECORD_LOST;
+	return perf_record_apply(header, r->time, table, s->kallsyms);
 }
 
 /* Applies the records from before a time, and publishes the changes to the kernel. */

@@ -24,13 +24,15 @@ struct sideband *sideband_free(struct sideband *sideband);
 /* From now on, adds functions that the kernel gets to kallsyms, which must outlive the records. */
 void sideband_tell_kallsyms(struct sideband *sideband, struct kallsyms *kallsyms);
 
-/* The descriptors that become readable when there are records: *ret_n of them, some may be -1. */
-const int *sideband_fds(const struct sideband *sideband, size_t *ret_n);
+/*
+ * Returns a descriptor, which the sideband owns, that becomes readable when records are added to a
+ * ring. poll(2) tells it once: read the rings after it.
+ */
+int sideband_fd(const struct sideband *sideband);
 
 /*
- * A CPU (of n_cpus) came online. Returns the descriptor of its records, which the sideband owns; it
- * replaces an earlier one. What happened there so far is not known and counts as lost. -ENODEV: the
- * CPU is offline again; or another negative errno.
+ * A CPU (of n_cpus) came online. What happened there so far is not known and counts as lost. 0, or
+ * -ENODEV: the CPU is offline again; or another negative errno.
  */
 int sideband_add_cpu(struct sideband *sideband, unsigned int cpu);
 /* A CPU went offline. Its records so far are still passed on. */
@@ -54,16 +56,20 @@ enum sideband_haste {
 	SIDEBAND_NOW,
 };
 
-enum sideband_haste sideband_haste(struct sideband *sideband, const struct process_table *table);
+/* What a look at the rings has found. */
+struct sideband_look {
+	enum sideband_haste haste; /* of the records that are not handled yet */
+	uint64_t n_read;           /* the number of all records so far */
+};
+
+/* Reads the rings, without a system call, and handles nothing. */
+struct sideband_look sideband_look(struct sideband *sideband, const struct process_table *table);
+
+/* Lets the descriptor become readable only when records are added from now on. */
+void sideband_forget_wakeups(struct sideband *sideband);
 
 /* The number of records read so far. */
 uint64_t sideband_n_read(const struct sideband *sideband);
-
-/* Whether to expect more soon: not if as many processes have ended as programs have started. */
-bool sideband_goes_on(const struct sideband *sideband);
-
-/* Waits `ns`, less than a second, if there are records that can wait. True: it has waited. */
-bool sideband_gather(struct sideband *sideband, const struct process_table *table, uint64_t ns);
 
 /*
  * Passes all available records to the table in order of time, and publishes the changes. 0 or a

@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "kernel/session.h"
-#include "profiler/label_probe.h"
+#include "profiler/label_probes.h"
 #include "profiler/profiler_options.h"
 
 static const struct event_source *const sources[] = {

@@ -32,7 +32,7 @@ struct event_text {
 	struct value_forms *lists; /* by the number of the list of arguments */
 	size_t n_lists;
 	struct value_forms *thrown; /* of exceptions; NULL: none */
-	/* Of probes whose calls label samples (label_probe.h) */
+	/* Of probes whose calls label samples (label_probes.h) */
 	struct probed_code code[DP_MAX_LABEL_PROBES];
 	size_t n_code;
 	char called[256]; /* how reports name calls of the first one */
@@ -144,7 +144,7 @@ extern const struct event_source event_fentry;
 extern const struct event_source event_kprobe;
 
 /*
- * Attaches all that is sampled: probes that label samples (label_probe.h), crashes, the events. *ret_labels
+ * Attaches all that is sampled: probes that label samples (label_probes.h), crashes, the events. *ret_labels
  * and *ret_spans refer to *ret. Logs errors. 0 or a negative errno.
  */
 int events_attach(const struct event_means *means, const struct profiler_options *options,

@@ -10,11 +10,11 @@
 #include "kernel/trace_record.h"
 #include "kernel/tracefs.h"
 #include "log/log.h"
+#include "probes/probe_lists.h"
+#include "probes/trace_parts.h"
+#include "probes/trace_values.h"
 #include "profiler/event.h"
-#include "profiler/probe_lists.h"
 #include "profiler/profiler_options.h"
-#include "profiler/trace_parts.h"
-#include "profiler/trace_values.h"
 
 /*
  * In the waker's context, whichever CPU the thread is to run on: try_to_wake_up(). It passes the

@@ -10,12 +10,12 @@
 #include "kernel/session.h"
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
+#include "probes/library_files.h"
+#include "probes/probe_file.h"
+#include "probes/probe_lists.h"
+#include "probes/probe_parts.h"
+#include "probes/probe_places.h"
 #include "profiler/event.h"
-#include "profiler/library_files.h"
-#include "profiler/probe_file.h"
-#include "profiler/probe_lists.h"
-#include "profiler/probe_parts.h"
-#include "profiler/probe_places.h"
 #include "profiler/profiler_options.h"
 
 static enum probe_kind kind_of(const struct event_source *source)

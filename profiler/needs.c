@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/label_probe.h"
+#include "probes/label_probe.h"
 #include "profiler/profiler_options.h"
 
 /* At this rate or below, records may be gathered. */
 #define FEW_HZ 199
-/* The longest wait: after 5 ms the file of a short-lived test program may be deleted. */
+/* Gathering is short: the file of a short-lived program may be deleted after 5 ms. */
 #define MAX_GATHER_NS UINT64_C(3000000)
 /* The wait is 1/15 of the sampling period. */
 #define GATHER_SHARE 15
@@ -135,6 +135,8 @@ struct session_options needs_session_options(const struct needs *needs,
 		.min_block_ns = o->min_block_ns,
 		.max_block_ns = o->max_block_ns,
 		.max_rate = o->max_rate,
+		.hz = needs->hz,
+		.has_cgroups = o->has_cgroups,
 		.no_runtimes = o->native_frames == NATIVE_FRAMES_ONLY,
 		.table_memory = o->table_memory,
 		.btf = o->btf,

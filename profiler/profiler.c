@@ -11,9 +11,9 @@
 #include "kernel/permission.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "probes/probe_server.h"
 #include "process/process_list.h"
 #include "process/sideband.h"
-#include "profiler/probe_server.h"
 #include "profiler/profiler_usage.h"
 #include "profiler/resting.h"
 #include "profiler/summary.h"
@@ -320,6 +320,7 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 	if (err == 0)
 		err = drain_init(&p->drain, &p->session, p->sideband, &p->stores.table,
 				 o->target.filter, p->unwinder, p->verify, p->report_queue);
+	record_wait_init(&p->record_wait, o->host_polls ? 0 : needs_gather_ns(&p->needs));
 	p->drain.intervals.kallsyms = p->kallsyms;
 	p->drain.unread = p->kallsyms;
 	p->drain.label_sources = o->label_sources;
@@ -337,20 +338,10 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 	return err;
 }
 
-static int on_records(void *arg, int fd)
-{
-	struct profiler *p = arg;
-
-	p->n_record_events++;
-	return 0;
-}
-
-/* Registers everything that wakes the loop. After each wake-up the rings are read. */
+/* Registers everything that wakes the loop, except records (profiler_run()). */
 static int watch_all(struct profiler *p)
 {
 	const struct profiler_options *o = p->options;
-	const int *fds;
-	size_t n;
 	int err = loop_add(&p->loop, session_rings_fd(&p->session), NULL, NULL);
 
 	if (err == 0 && p->stores.binaries.workers)
@@ -359,9 +350,8 @@ static int watch_all(struct profiler *p)
 		err = process_lists_listen(&p->stores.table, &p->loop);
 	if (err == 0)
 		err = cpu_watch_listen(&p->cpus, &p->session, p->sideband, &p->loop);
-	fds = sideband_fds(p->sideband, &n);
-	for (size_t i = 0; err == 0 && i < n; i++)
-		err = fds[i] >= 0 ? loop_add(&p->loop, fds[i], on_records, p) : 0;
+	if (err == 0 && o->host_polls)
+		err = loop_add(&p->loop, sideband_fd(p->sideband), NULL, NULL);
 	if (err == 0 && p->launched)
 		err = watch_add_process(&p->watch, p->launched);
 	for (size_t i = 0; err == 0 && i < o->target.n_pids; i++)
@@ -439,8 +429,9 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 		err = events_attach(&means, p->options, &p->event, &p->value_labels,
 				    &p->drain.spans);
 	if (err == 0)
-		err = probe_server_open(&p->session, p->stores.parsers, p->options,
-					&p->value_labels, &p->drain.spans, &p->probes);
+		err = probe_server_open(&p->session, p->stores.parsers, p->options->probe_socket,
+					p->options->label_sources.redaction, &p->value_labels,
+					&p->drain.spans, &p->probes);
 	if (err == 0)
 		err = ticks_init(&p->drain.ticks, p->session.n_cpus, session_tick_ns(&p->session));
 	name_numbers(p);
@@ -477,6 +468,7 @@ struct profiler_usage profiler_usage(const struct profiler *p)
 		.table_bytes = p->session.pool.n_segments * DP_SEGMENT_SIZE,
 		.table_limit = p->session.pool.max_segments * DP_SEGMENT_SIZE,
 		.tables_made = tables->n_made,
+		.tables_from_cache = tables->n_from_cache,
 		.tables_freed = tables->n_freed,
 		.tables_evicted = tables->n_evicted,
 		.programs = run_stats_of(&p->session),

@@ -50,14 +50,15 @@ struct profiler_options {
 		alloc_interval; /* of event_alloc, in bytes: as dp_alloc_interval (bpf/alloc.bpf.h) */
 	struct own_number numbers[EVENT_MAX]; /* at most one per event, or several of one */
 	size_t n_numbers;
-	/* Probes whose calls label samples (label_probe.h), not with an event that is a probe */
+	/* Probes whose calls label samples (probes/label_probe.h), not with an event that is a probe */
 	const char *label_probes[DP_MAX_LABEL_PROBES];
 	size_t n_label_probes;
 	/*
-	 * Where to listen for probes to add (probe_server.h), not with an event or label that is a probe;
-	 * or NULL
+	 * Where to listen for probes to add (probes/probe_server.h), not with an event or label that is a
+	 * probe; or NULL
 	 */
 	const char *probe_socket;
+	bool has_cgroups;      /* samples have the ids of their cgroups */
 	bool process_metrics;  /* samples have labels of what their process uses */
 	bool crashes;          /* sampled, too, beside one event of another kind */
 	unsigned int max_rate; /* samples per process and second; 0: no limit */
@@ -81,6 +82,8 @@ struct profiler_options {
 	 * Has the user interrupted it? Called while tables are awaited and probes are set. Before sampling, this
 	 * leads to -ECANCELED; at its end, to a short wait. May be NULL.
 	 */
+	/* The host waits for the loop's descriptor itself, so each record makes that readable. */
+	bool host_polls;
 	bool (*is_interrupted)(const void *arg);
 	const void *interrupt_arg;
 };

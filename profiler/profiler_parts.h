@@ -10,6 +10,7 @@
 #include "process/watch.h"
 #include "profiler/needs.h"
 #include "profiler/profiler.h"
+#include "profiler/record_wait.h"
 #include "profiler/stores.h"
 #include "samples/drain.h"
 #include "samples/event_label.h"
@@ -48,12 +49,9 @@ struct profiler {
 	struct module_users users;
 	struct verify_queue *verify; /* NULL: not requested */
 	struct drain drain;
-	struct watch watch;       /* on the targets */
-	uint64_t n_record_events; /* of the loop's, those that only tell of records */
-	unsigned int n_follows;   /* times in sequence that more are expected within milliseconds */
-	uint64_t n_seen;          /* records that there were at the last look */
-	uint64_t due;     /* when those that can wait so long have to be handled; 0: not known */
-	uint64_t drained; /* when it was last */
+	struct watch watch; /* on the targets */
+	struct record_wait record_wait;
+	uint64_t drained; /* when the rings were read last */
 	uint64_t started;
 	uint64_t stopped;
 	size_t n_unseen;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
-#include <time.h>
 
 #include "kernel/filter.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "probes/label_probe.h"
+#include "probes/probe_server.h"
 #include "process/sideband.h"
-#include "profiler/label_probe.h"
-#include "profiler/probe_server.h"
 #include "profiler/profiler_parts.h"
 #include "report/report_queue.h"
 #include "samples/unseen.h"
@@ -18,13 +17,6 @@
 #define DRAIN_EVERY_NS UINT64_C(100000000)
 /* and if samples are few, and can wait. */
 #define REST_NS UINT64_C(1000000000)
-
-#define MS UINT64_C(1000000)
-
-/* For how much longer than they are gathered, records that follow are waited for: a third. */
-#define FOLLOW_SHARE 3
-/* So many times in sequence, nothing else is asked what it has to tell. */
-#define FOLLOW_MOST 8
 
 /* Ended threads, and jobs that hang, are looked for; copies that wait to be verified are many. */
 static uint64_t longest_wait(const struct profiler *p, uint64_t now)
@@ -37,120 +29,70 @@ static uint64_t longest_wait(const struct profiler *p, uint64_t now)
 	return may_rest ? REST_NS : DRAIN_EVERY_NS;
 }
 
-/* Milliseconds until the next periodic work; not beyond the time at which records have to be handled. */
-static int time_to_wait(const struct profiler *p, uint64_t until)
+/* Nanoseconds until the next periodic work, or until the rings of records are polled. */
+static uint64_t time_to_wait(const struct profiler *p, uint64_t until)
 {
-	uint64_t now = clock_now_ns();
-	uint64_t left = until > now ? until - now : 0, most = longest_wait(p, now);
-	uint64_t due = p->due > now ? (p->due - now) / MS : 0;
+	uint64_t now = clock_now_ns(), most = longest_wait(p, now);
+	uint64_t left = until > now ? until - now : 0;
 
 	if (drain_is_behind(&p->drain))
 		return 0;
-	left = ((left < most ? left : most) + MS - 1) / MS;
-	return (int)(p->due > 0 && due < left ? due : left);
+	return record_wait_ns(&p->record_wait, left < most ? left : most, now);
 }
 
 static int drain(struct profiler *p)
 {
-	p->due = 0;
+	int err = drain_run(&p->drain, false);
+
 	p->drained = clock_now_ns();
-	return drain_run(&p->drain, false);
-}
-
-/* Something has come. If it can wait until a sample is taken, when is that? */
-static void plan(struct profiler *p)
-{
-	if (p->due == 0)
-		p->due = ticks_turn(&p->drain.ticks, clock_now_ns());
-}
-
-/* How long records are gathered: so long, or until they have to be handled. */
-static uint64_t gather_ns(const struct profiler *p, uint64_t ns)
-{
-	uint64_t now = clock_now_ns(), left = p->due > now ? p->due - now : 0;
-
-	return p->due == 0 || ns < left ? ns : left;
-}
-
-/* Whether nothing has to be done about records that can wait, and nobody but these has woken it. */
-static bool may_rest(const struct profiler *p, uint64_t n_others)
-{
-	return p->loop.n_events - p->n_record_events == n_others &&
-	       p->drain.boundary.time_ns == 0 && p->drain.held.n == 0 &&
-	       !drain_is_behind(&p->drain) && clock_now_ns() < p->drained + DRAIN_EVERY_NS;
-}
-
-/* Whether records can wait: for any time if nobody waits for them, and else while the caller has nothing else to do. */
-static bool can_wait(struct profiler *p, enum sideband_haste haste, uint64_t until)
-{
-	if (haste <= SIDEBAND_LATER)
-		p->due = 0;
-	return haste <= SIDEBAND_LATER ||
-	       (haste == SIDEBAND_BY_SAMPLE && p->due <= until && p->due > clock_now_ns());
-}
-
-/* Whether there are records since the last look, and more are expected. */
-static bool goes_on(struct profiler *p, enum sideband_haste haste)
-{
-	uint64_t n = sideband_n_read(p->sideband), n_before = p->n_seen;
-
-	p->n_seen = n;
-	return (haste == SIDEBAND_BY_SAMPLE || haste == SIDEBAND_SOON) && n > n_before &&
-	       sideband_goes_on(p->sideband) && p->n_follows < FOLLOW_MOST;
-}
-
-/* What was there, and is to come, while records are gathered. */
-struct gathering {
-	uint64_t n_others; /* events before, but for those of records */
-	uint64_t until;    /* when the caller has something to do */
-};
-
-/* Records have been gathered. True in *ret_rests: nothing has to be done. */
-static int look(struct profiler *p, const struct gathering *g, bool *ret_rests)
-{
-	const struct process_table *table = &p->stores.table;
-	enum sideband_haste haste = sideband_haste(p->sideband, table);
-	bool follows = goes_on(p, haste);
-	int err = 0;
-
-	p->n_follows = follows ? p->n_follows + 1 : 0;
-	if (!follows) {
-		/* What has come has woken nobody yet, and need not. First, or what comes in between would be missed. */
-		err = loop_run(&p->loop, 0);
-		haste = sideband_haste(p->sideband, table);
-	}
-	*ret_rests = can_wait(p, haste, g->until) && may_rest(p, g->n_others);
+	record_wait_restart(&p->record_wait, sideband_n_read(p->sideband), &p->drain.ticks,
+			    p->drained);
 	return err;
 }
 
-/* A program that has started has more records within milliseconds. None of them has to wake it. */
-static int follow(struct profiler *p, const struct gathering *g, bool *ret_rests)
+/* Whether there is nothing to do, except perhaps about records. */
+static bool may_rest(const struct profiler *p, uint64_t n_events, uint64_t now)
 {
-	const uint64_t ns = needs_gather_ns(&p->needs);
-	struct timespec pause = { 0 };
+	return p->loop.n_events == n_events && p->drain.boundary.time_ns == 0 &&
+	       p->drain.held.n == 0 && !drain_is_behind(&p->drain) &&
+	       (now < p->drained + DRAIN_EVERY_NS || p->record_wait.gathers);
+}
 
-	plan(p);
-	pause.tv_nsec = (long)gather_ns(p, ns + ns / FOLLOW_SHARE);
-	nanosleep(&pause, NULL);
-	return look(p, g, ret_rests);
+static struct sideband_look look(struct profiler *p)
+{
+	const struct process_table *table = &p->stores.table;
+	struct sideband_look look = sideband_look(p->sideband, table);
+
+	if (!record_wait_polls(&p->record_wait) || look.n_read != p->record_wait.n_seen)
+		return look;
+	/* Polling ends here. Records that were polled must not wake this thread any more. */
+	sideband_forget_wakeups(p->sideband);
+	return sideband_look(p->sideband, table);
+}
+
+/* Whether records can wait: beyond the time at which the caller returns, they cannot. */
+static bool can_wait(struct profiler *p, uint64_t until, uint64_t now)
+{
+	struct sideband_look found;
+
+	if (p->record_wait.gather_ns == 0)
+		return false;
+	found = look(p);
+	return record_wait_allows(&p->record_wait, &found, &p->drain.ticks, now) &&
+	       record_wait_due(&p->record_wait) <= until;
 }
 
 int profiler_run(struct profiler *p, uint64_t until_ns)
 {
-	const struct gathering g = { p->loop.n_events - p->n_record_events, until_ns };
-	bool rests = false;
-	int err;
+	const uint64_t n_events = p->loop.n_events;
+	bool polls = p->options->host_polls || record_wait_polls(&p->record_wait);
+	int fd = polls ? -1 : sideband_fd(p->sideband);
+	int err = loop_run_with(&p->loop, fd, time_to_wait(p, until_ns));
+	uint64_t now = clock_now_ns();
 
-	if (p->n_follows > 0) {
-		err = follow(p, &g, &rests);
-		return err < 0 || rests ? err : drain(p);
-	}
-	err = loop_run(&p->loop, time_to_wait(p, until_ns));
-	plan(p);
-	if (err == 0 && sideband_gather(p->sideband, &p->stores.table,
-					gather_ns(p, needs_gather_ns(&p->needs))))
-		err = look(p, &g, &rests);
-	return err < 0 || rests ? err : drain(p);
+	if (err == 0 && can_wait(p, until_ns, now) && may_rest(p, n_events, now))
+		return 0;
+	return err < 0 ? err : drain(p);
 }
 
 bool profiler_has_targets(struct profiler *p)
@@ -227,7 +169,7 @@ int profiler_finish(struct profiler *p)
 	if (err == 0)
 		err = drain_finish_off_cpu(&p->drain, p->stopped);
 	if (err == 0 && (p->needs.session.programs & EVENT_BIT(DP_EVENT_ALLOC)))
-		err = kept_memory_report(&p->drain.memory, &p->session, p->report_queue,
+		err = live_memory_report(&p->drain.memory, &p->session, p->report_queue,
 					 &p->drain.totals, p->stopped);
 	label_probe_count(&p->session, &p->drain.spans, &p->drain.totals);
 	if (p->needs.session.label_probes > 0)

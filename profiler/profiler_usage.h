@@ -12,6 +12,7 @@ struct profiler;
 struct profiler_usage {
 	uint64_t table_bytes, table_limit; /* of the pool of tables and snapshots */
 	uint64_t tables_made, tables_freed, tables_evicted;
+	uint64_t tables_from_cache; /* of those made */
 	struct run_stats programs;
 };
 

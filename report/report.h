@@ -12,7 +12,7 @@
 struct piped;
 
 /*
- * A report being made. Each format is a file that fills this in; report.c has the table of formats.
+ * A report being made. Each format is a file that fills this in; formats/report_format.c has their table.
  */
 struct report {
 	struct report_context context;
@@ -58,22 +58,6 @@ struct report_format {
 const char *report_kernel_label(const struct report *report, uint64_t address, size_t i,
 				char buffer[FRAME_LABEL_SIZE]);
 
-/* Those that are not chosen by name: of `dwarfprof dump`, of `dwarfprof top`, of --crashes. */
-extern const struct report_format report_stacks;
-extern const struct report_format report_top;
-extern const struct report_format report_crashes;
-
-/* The format with that name, or NULL. */
-const struct report_format *report_format_by_name(const char *name);
-/* The format with a file's extension, or NULL. */
-const struct report_format *report_format_by_path(const char *path);
-/* The length of the longest of these extensions with which a path ends; 0: with none. */
-size_t report_match_extension(const char *extensions, const char *path);
-/* "folded (.folded .collapsed), jsonl (.jsonl)" */
-void report_format_list(FILE *to);
-/* "folded, jsonl", for the help */
-void report_format_list_names(FILE *to);
-
 /* Profiles that are compared with each other. */
 #define REPORT_SIDES 2
 
@@ -93,20 +77,5 @@ int report_write_error(FILE *to);
 /* Finishes, and flushes the file: a negative errno if not everything could be written. */
 int report_finish(struct report *report, const struct totals *totals);
 struct report *report_free(struct report *report);
-
-int report_folded_new(struct report **ret);
-int report_json_new(struct report **ret);
-int report_jsonl_new(struct report **ret);
-int report_otlp_new(struct report **ret);
-int report_pprof_new(struct report **ret);
-int report_recording_new(struct report **ret);
-int report_text_new(struct report **ret);
-int report_perf_script_new(struct report **ret);
-int report_speedscope_new(struct report **ret);
-int report_html_new(struct report **ret);
-const char *report_html_missing(void);
-int report_svg_new(struct report **ret);
-int report_firefox_new(struct report **ret);
-int report_firefox_gz_new(struct report **ret);
 
 #endif

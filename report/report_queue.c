@@ -20,11 +20,11 @@
 /* Between reports, processes that have read no names for so long are ended. */
 #define NAMES_IDLE_NS UINT64_C(30000000000)
 
-enum item_kind { ITEM_SAMPLE, ITEM_CLOSE, ITEM_TICK, ITEM_TAKE, ITEM_CALL };
+enum item_kind { ITEM_SAMPLE, ITEM_CODE, ITEM_CLOSE, ITEM_TICK, ITEM_TAKE, ITEM_CALL };
 
 /* A task of the thread. */
 struct item {
-	TAILQ_ENTRY(item) next;
+	TAILQ_ENTRY(item) next, next_unread;
 	enum item_kind kind;
 	size_t size;
 	struct totals totals;
@@ -39,9 +39,10 @@ struct item {
 	/* ITEM_CALL */
 	void (*fn)(void *object);
 	void *object;
-	/* ITEM_SAMPLE: its arrays are in the data */
+	/* ITEM_SAMPLE: its arrays are in the data; of ITEM_CODE, only the user frames are set */
 	struct sample sample;
 	bool has_wanted; /* its names, with those of samples before it */
+	bool is_unread;  /* frame_read() is to be called for its frames; protected by the lock */
 	uint64_t data[];
 };
 
@@ -57,12 +58,13 @@ struct report_queue {
 	size_t n_slots;
 	struct names *names;
 	bool keeps_names;
-	pthread_t thread;
-	bool has_thread;
+	pthread_t thread, reader; /* report_queue_run(), report_queue_read() */
+	bool has_thread, has_reader;
 	struct label_finisher *finisher; /* NULL: none */
 	pthread_mutex_t lock;            /* protects all that follows */
-	pthread_cond_t more;
+	pthread_cond_t more, more_unread;
 	TAILQ_HEAD(item_list, item) items;
+	struct item_list unread; /* of these, and only they are used by the reader */
 	size_t n_samples;
 	uint64_t oldest_ns;
 	size_t size; /* of the items, in bytes */
@@ -162,6 +164,8 @@ static int do_item(struct report_queue *q, struct item *item)
 	switch (item->kind) {
 	case ITEM_SAMPLE:
 		return add_sample(q, item);
+	case ITEM_CODE:
+		return 0;
 	case ITEM_CLOSE:
 		module_close(item->close, keeps_names(q));
 		return 0;
@@ -176,10 +180,17 @@ static int do_item(struct report_queue *q, struct item *item)
 	return -EINVAL;
 }
 
+static bool has_to_wait(const struct report_queue *q)
+{
+	const struct item *item = TAILQ_FIRST(&q->items);
+
+	return item ? item->is_unread && !q->drops : !q->ends;
+}
+
 /* Waits for the next item, which stays in the list until it is done; NULL: the thread ends. */
 static struct item *wait_for_item(struct report_queue *q)
 {
-	while (TAILQ_EMPTY(&q->items) && !q->ends)
+	while (has_to_wait(q))
 		pthread_cond_wait(&q->more, &q->lock);
 	return q->drops ? NULL : TAILQ_FIRST(&q->items);
 }
@@ -234,19 +245,59 @@ static void *report_queue_run(void *arg)
 	return NULL;
 }
 
-static int start_thread(struct report_queue *q)
+/* The next item whose frames are to be read; NULL: the thread ends. */
+static struct item *wait_for_unread(struct report_queue *q)
+{
+	while (TAILQ_EMPTY(&q->unread) && !q->ends)
+		pthread_cond_wait(&q->more_unread, &q->lock);
+	return q->drops ? NULL : TAILQ_FIRST(&q->unread);
+}
+
+/*
+ * Reads the names of what runtimes execute from the memory of their processes, which may end while the other
+ * thread waits for native names, or for who reads a pipe. That one leaves an item alone until this has read it.
+ */
+static void *report_queue_read(void *arg)
+{
+	struct report_queue *q = arg;
+	struct item *item;
+
+	pthread_mutex_lock(&q->lock);
+	while ((item = wait_for_unread(q)) != NULL) {
+		pthread_mutex_unlock(&q->lock);
+		for (size_t i = 0; i < item->sample.n_user; i++)
+			frame_read(&item->sample.user[i]);
+		pthread_mutex_lock(&q->lock);
+		TAILQ_REMOVE(&q->unread, item, next_unread);
+		item->is_unread = false;
+		pthread_cond_signal(&q->more);
+	}
+	pthread_mutex_unlock(&q->lock);
+	return NULL;
+}
+
+static int start_thread(struct report_queue *q, void *(*run)(void *), const char *name,
+			pthread_t *ret)
 {
 	sigset_t old;
 	int err;
 
 	signals_block(&old);
-	err = pthread_create(&q->thread, NULL, report_queue_run, q);
+	err = pthread_create(ret, NULL, run, q);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err)
 		return -err;
-	q->has_thread = true;
-	pthread_setname_np(q->thread, "reports");
+	pthread_setname_np(*ret, name);
 	return 0;
+}
+
+/* Only if there is something to read: most programs have no runtime. */
+static int start_reader(struct report_queue *q)
+{
+	int err = q->has_reader ? 0 : start_thread(q, report_queue_read, "code", &q->reader);
+
+	q->has_reader = err == 0;
+	return err;
 }
 
 int report_queue_new(struct report **reports, size_t n_reports, struct names *names,
@@ -260,8 +311,10 @@ int report_queue_new(struct report **reports, size_t n_reports, struct names *na
 	q->names = names;
 	q->keeps_names = keeps_names;
 	TAILQ_INIT(&q->items);
+	TAILQ_INIT(&q->unread);
 	pthread_mutex_init(&q->lock, NULL);
 	pthread_cond_init(&q->more, NULL);
+	pthread_cond_init(&q->more_unread, NULL);
 	q->slots = calloc(n_reports + 1, sizeof(*q->slots));
 	q->n_slots = n_reports;
 	for (size_t i = 0; q->slots && i < n_reports; i++)
@@ -269,7 +322,9 @@ int report_queue_new(struct report **reports, size_t n_reports, struct names *na
 	if (q->slots)
 		note_oldest(q);
 	q->located = calloc(DP_MAX_FRAMES, sizeof(*q->located));
-	err = q->slots && q->located ? start_thread(q) : -ENOMEM;
+	err = q->slots && q->located ? start_thread(q, report_queue_run, "reports", &q->thread) :
+				       -ENOMEM;
+	q->has_thread = err == 0;
 	if (err < 0)
 		q = report_queue_free(q);
 	*ret = q;
@@ -293,6 +348,10 @@ static int add_item(struct report_queue *q, struct item *item)
 		q->n_samples += item->kind == ITEM_SAMPLE;
 		q->size += item->size;
 		TAILQ_INSERT_TAIL(&q->items, item, next);
+		if (item->is_unread) {
+			TAILQ_INSERT_TAIL(&q->unread, item, next_unread);
+			pthread_cond_signal(&q->more_unread);
+		}
 		pthread_cond_signal(&q->more);
 	}
 	pthread_mutex_unlock(&q->lock);
@@ -327,6 +386,7 @@ int report_queue_add(struct report_queue *q, const struct sample *sample,
 	}
 	item->kind = ITEM_SAMPLE;
 	item->has_wanted = false;
+	item->is_unread = sample_has_runtime_frames(sample);
 	item->size = size + (sample->verification ? sample->verification->size : 0);
 	item->sample = *sample;
 	item->totals = *totals;
@@ -336,11 +396,36 @@ int report_queue_add(struct report_queue *q, const struct sample *sample,
 	item->sample.kernel = put_array(&to, sample->kernel, kernel_size);
 	if (sample->labels)
 		item->sample.labels = put_array(&to, sample->labels, labels_size);
-	err = add_item(q, item);
+	err = item->is_unread ? start_reader(q) : 0;
+	if (err == 0)
+		err = add_item(q, item);
 	if (err == 0)
 		item = NULL;
 	else
 		verification_drop(sample->verification);
+	return err;
+}
+
+/* Modules are freed after the present items, so this one can refer to them as samples do. */
+int report_queue_read_code(struct report_queue *q, const struct frame *frames, size_t n)
+{
+	size_t frames_size = n * sizeof(*frames), size = sizeof(struct item) + frames_size;
+	_cleanup_free_ struct item *item = malloc(size);
+	char *to;
+	int err;
+
+	if (!item)
+		return -ENOMEM;
+	*item = (struct item){
+		.kind = ITEM_CODE, .size = size, .is_unread = true, .sample.n_user = n
+	};
+	to = (char *)item->data;
+	item->sample.user = put_array(&to, frames, frames_size);
+	err = start_reader(q);
+	if (err == 0)
+		err = add_item(q, item);
+	if (err == 0)
+		item = NULL;
 	return err;
 }
 
@@ -438,9 +523,13 @@ static int end_thread(struct report_queue *q, bool drops)
 	q->ends = true;
 	q->drops = drops;
 	pthread_cond_signal(&q->more);
+	pthread_cond_signal(&q->more_unread);
 	pthread_mutex_unlock(&q->lock);
 	pthread_join(q->thread, NULL);
 	q->has_thread = false;
+	if (q->has_reader)
+		pthread_join(q->reader, NULL);
+	q->has_reader = false;
 	return q->err;
 }
 
@@ -465,6 +554,7 @@ struct report_queue *report_queue_free(struct report_queue *q)
 	if (q->finisher)
 		q->finisher->free(q->finisher);
 	pthread_cond_destroy(&q->more);
+	pthread_cond_destroy(&q->more_unread);
 	pthread_mutex_destroy(&q->lock);
 	free(q->slots);
 	free(q->located);

@@ -11,7 +11,7 @@
  * Samples on their way to the reports, which a thread of its own writes: looking up the first name
  * in a large binary, or writing to a full pipe, takes longer than the kernel's rings can wait. Only
  * that thread looks up names, so modules need no locks; nobody else may until
- * report_queue_finish().
+ * report_queue_finish(). Another one reads what names frames of runtimes (frame_read()) meanwhile.
  */
 struct report_queue;
 
@@ -48,6 +48,12 @@ bool report_queue_is_full(struct report_queue *queue);
  */
 int report_queue_add(struct report_queue *queue, const struct sample *sample,
 		     const struct totals *totals);
+
+/*
+ * Reads what names these frames (frame_read()) of a sample that will be added later, when its process may have ended.
+ * What waits counts for report_queue_is_full(). 0, or a negative errno as above.
+ */
+int report_queue_read_code(struct report_queue *queue, const struct frame *frames, size_t n);
 
 /*
  * Closes the file of a module that no further sample refers to, after the waiting ones. 0 or a

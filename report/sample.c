@@ -102,14 +102,26 @@ bool frame_is_exact(const struct frame *frame)
 	return !DP_METHOD_IS_CALLER(frame->method);
 }
 
+/* NULL: it is no runtime's. */
+static struct code_source *code_of(const struct frame *frame)
+{
+	return frame->module && frame_is_interpreted(frame) ? frame->module->code : NULL;
+}
+
 /* What a runtime knows of a frame. 0: it is no runtime's. */
 static size_t locate_functions(const struct frame *frame, const uint64_t **ret, bool *ret_is_near)
 {
-	struct code_source *code = frame->module->code;
+	struct code_source *code = code_of(frame);
 
-	return code && frame_is_interpreted(frame) ?
-		       code->locate(code, frame->offset, ret, ret_is_near) :
-		       0;
+	return code ? code->locate(code, frame->offset, ret, ret_is_near) : 0;
+}
+
+void frame_read(const struct frame *frame)
+{
+	struct code_source *code = code_of(frame);
+
+	if (code)
+		code->read(code, frame->offset);
 }
 
 void frame_locate(struct frame *frame, uint64_t time_ns)
@@ -124,6 +136,7 @@ void frame_locate(struct frame *frame, uint64_t time_ns)
 		frame->offset += before;
 		return;
 	}
+	frame_read(frame);
 	n = locate_functions(frame, &located, &is_near);
 	if (n > 0)
 		frame->offset = located[n - 1];
@@ -149,7 +162,7 @@ static size_t put_located(const struct frame *frame, uint64_t time_ns, struct fr
 	if (n > 0 || room == 0)
 		return n < room ? n : room;
 	*ret = *frame;
-	if (is_located)
+	if (is_located && !frame_is_interpreted(ret))
 		frame_locate(ret, time_ns);
 	return 1;
 }
@@ -195,6 +208,14 @@ bool frame_is_near(const struct frame *frame)
 bool frame_is_interpreted(const struct frame *frame)
 {
 	return frame_kind(frame) >= FRAME_FIRST_LANGUAGE;
+}
+
+bool sample_has_runtime_frames(const struct sample *sample)
+{
+	for (size_t i = 0; i < sample->n_user; i++)
+		if (frame_is_interpreted(&sample->user[i]))
+			return true;
+	return false;
 }
 
 const char *frame_path(const struct frame *frame)

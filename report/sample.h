@@ -39,6 +39,7 @@ struct sample {
 	uint64_t value_ns;   /* duration of each, or another number (value.h); 0: not measured */
 	uint32_t cpu;
 	pid_t pid, tid;
+	uint64_t cgroup; /* its id in cgroup v2; 0: not known */
 	char comm[DP_COMM_SIZE + 1];
 	char thread_name[DP_COMM_SIZE + 1];
 	enum dp_outcome outcome;
@@ -122,15 +123,21 @@ double totals_complete(const struct totals *totals);
 bool frame_is_exact(const struct frame *frame);
 
 /*
- * Sets the offset of a frame of a module without a file, for a sample of that time. Call it soon,
- * because JIT code is replaced by other code.
+ * Reads what names a frame of a runtime, for frames_locate(), which another thread may call: at once, since
+ * it is in the memory of a process that may end. Nothing else of it is needed.
+ */
+void frame_read(const struct frame *frame);
+
+/*
+ * Sets the offset of a frame of a module without a file, for a sample of that time; calls frame_read(). Call
+ * it soon, because JIT code is replaced by other code.
  */
 void frame_locate(struct frame *frame, uint64_t time_ns);
 
 /*
  * The same for all frames of a stack, of modules with a file, too, into `ret` with room for
- * DP_MAX_FRAMES. Functions that a runtime has inlined become frames of their own. Returns their number;
- * *ret_is_cut is set if they do not fit.
+ * DP_MAX_FRAMES, when frame_read() has been called for all. Functions that a runtime has inlined become
+ * frames of their own. Returns their number; *ret_is_cut is set if they do not fit.
  */
 size_t frames_locate(const struct frame *frames, size_t n, uint64_t time_ns, struct frame *ret,
 		     bool *ret_is_cut);
@@ -156,6 +163,8 @@ bool frame_is_in_binary(const struct frame *frame);
 
 /* Whether it is a function of a language's runtime, which names it (frame_kind.h). */
 bool frame_is_interpreted(const struct frame *frame);
+/* Whether any of a sample is. */
+bool sample_has_runtime_frames(const struct sample *sample);
 
 /* Whether its function and line are those of a place near it, as its own has none. */
 bool frame_is_near(const struct frame *frame);

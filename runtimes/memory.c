@@ -30,6 +30,12 @@ int memory_text(const struct runtime_memory *m, uint64_t address, uint64_t n,
 	return err;
 }
 
+void memory_forget(const struct runtime_memory *m)
+{
+	if (m->forget)
+		m->forget(m->arg);
+}
+
 int memory_check_tag(const struct runtime_memory *m, const struct dp_chain *chain,
 		     const struct dp_runtime_frame *frame)
 {

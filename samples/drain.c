@@ -15,6 +15,7 @@
 #include "process/process_snapshot.h"
 #include "process/target.h"
 #include "samples/crash_walk.h"
+#include "samples/held_code.h"
 #include "samples/losses.h"
 #include "samples/own_frames.h"
 #include "samples/resolver.h"
@@ -28,8 +29,9 @@
  */
 #define REPORT_NS UINT64_C(5000000)
 
-/* How often it is looked for what can be forgotten, and for losses; and through all processes. */
-#define SWEEP_NS UINT64_C(50000000)
+/* How often unused objects and losses are looked for, more often if tables wait for room, and ended processes. */
+#define SWEEP_NS UINT64_C(200000000)
+#define MAKE_ROOM_NS UINT64_C(50000000)
 #define FORGET_NS UINT64_C(500000000)
 
 /* Interval of the last wait for tables. */
@@ -42,7 +44,7 @@ void drain_done(struct drain *d)
 	copies_done(&d->copies);
 	off_cpu_done(&d->intervals);
 	spans_done(&d->spans);
-	kept_memory_done(&d->memory);
+	live_memory_done(&d->memory);
 	runtime_join_done(&d->runtime_join);
 	unknown_pids_done(&d->unknown_pids);
 	ticks_done(&d->ticks);
@@ -169,20 +171,21 @@ static int report_known(void *arg, const struct sample *sample)
 /* Now, or when it is known whether it is in a call that took long enough. */
 static int report_or_keep(struct drain *d, struct sample *sample, const struct span_list *calls)
 {
-	struct kept_sample *kept;
+	struct owned_sample *kept;
 	int err;
 
 	if (!spans_hold(&d->spans, calls))
 		return report_known(d, sample);
 	verification_drop(steal_ptr(sample->verification)); /* counted, but not kept */
-	err = kept_sample_new(sample, calls, &kept);
+	err = held_code_read_kept(d->report_queue, sample) ?:
+							     owned_sample_new(sample, calls, &kept);
 	return err < 0 ? err : spans_keep(&d->spans, kept);
 }
 
 /* Ends an interval. Without a sample, it began before the profiled program ran. */
 static int report_off_cpu_end(struct drain *d, const struct dp_off_cpu_end *end)
 {
-	_cleanup_(kept_sample_freep) struct kept_sample *b = NULL;
+	_cleanup_(owned_sample_freep) struct owned_sample *b = NULL;
 	int err;
 
 	if (end->time_ns == 0) {
@@ -195,7 +198,8 @@ static int report_off_cpu_end(struct drain *d, const struct dp_off_cpu_end *end)
 	b->sample.value_ns = end->end_ns - end->time_ns;
 	if (!spans_hold(&d->spans, &b->calls))
 		return report_known(d, &b->sample);
-	err = spans_see(&d->spans, b->sample.tid, &b->calls, end->end_ns);
+	err = held_code_read_kept(d->report_queue, &b->sample) ?:
+		      spans_see(&d->spans, b->sample.tid, &b->calls, end->end_ns);
 	return err < 0 ? err : spans_keep(&d->spans, steal_ptr(b));
 }
 
@@ -228,6 +232,7 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 		.cpu = raw->cpu,
 		.pid = (pid_t)raw->pid,
 		.tid = (pid_t)raw->tid,
+		.cgroup = names->cgroup,
 		.outcome = walk->outcome,
 		.fault_address = walk->outcome == DP_READ_FAULT ? walk->fault_address : 0,
 		.user = d->frames,
@@ -258,7 +263,7 @@ static int report_sample(struct drain *d, struct queued *q, const struct snapsho
 		return err;
 	runtime_join_sample(&d->runtime_join, in_kernel, walk->runtime ?: sample_runtime(q->sample),
 			    &sample);
-	err = kept_memory_add(&d->memory, q->sample, &sample);
+	err = live_memory_add(&d->memory, q->sample, &sample);
 	if (err == 0 && !off_cpu)
 		return report_or_keep(d, &sample, &calls);
 	verification_drop(steal_ptr(sample.verification)); /* counted, but not kept */
@@ -348,7 +353,8 @@ static int report_first(struct drain *d)
 	int err;
 
 	if (held_wants(&d->held, p, &q)) {
-		err = held_add(&d->held, p, &q);
+		err = held_code_read(&d->runtime_join, d->report_queue, &q) ?:
+			      held_add(&d->held, p, &q);
 		if (err == 0)
 			return 0;
 	} else {
@@ -460,6 +466,7 @@ static int pass_boundary(struct drain *d, uint64_t time)
 		err = release_kept(d, b.time_ns);
 	if (err < 0)
 		return err;
+	losses_count(d->session, d->n_dropped, d->dropped_ns, &d->totals);
 	totals = d->totals;
 	d->boundary.time_ns = 0;
 	totals.duration_ns = b.duration_ns;
@@ -507,10 +514,15 @@ static void sweep(struct drain *d, uint64_t now, bool final)
 	d->swept_ns = now;
 }
 
+static uint64_t sweep_ns(const struct drain *d)
+{
+	return d->table->binaries->tables.is_wanted ? MAKE_ROOM_NS : SWEEP_NS;
+}
+
 int drain_run(struct drain *d, bool final)
 {
 	uint64_t now = clock_now_ns();
-	bool has_settled, sweeps = final || now >= d->swept_ns + SWEEP_NS;
+	bool has_settled, sweeps = final || now >= d->swept_ns + sweep_ns(d);
 	int err;
 
 	process_lists_look(d->table);
@@ -541,6 +553,8 @@ int drain_run(struct drain *d, bool final)
 		err = wait_for_tables(d);
 	if (err == 0 && !final)
 		err = release_kept(d, spans_limit(&d->spans, now));
+	if (err == 0 && sweeps)
+		err = held_code_read_blocked(d->report_queue, &d->intervals, now);
 	if (sweeps)
 		sweep(d, now, final);
 	return err;

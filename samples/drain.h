@@ -12,7 +12,7 @@
 #include "samples/return_check.h"
 #include "samples/copies.h"
 #include "samples/held.h"
-#include "samples/kept_memory.h"
+#include "samples/live_memory.h"
 #include "samples/labels.h"
 #include "samples/last_wait.h"
 #include "samples/long_walks.h"
@@ -54,7 +54,7 @@ struct drain {
 	struct runtime_join runtime_join;
 	struct label_sources label_sources; /* the host's */
 	struct spans spans;                 /* the host sets what is its own */
-	struct kept_memory memory;
+	struct live_memory memory;
 	struct last_wait last_wait; /* the host's */
 	struct kallsyms *unread;    /* the host's; NULL: begun, or not wanted */
 	uint64_t stopped_ns;        /* when sampling ended; 0: it goes on */

@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 #include "samples/label_source.h"
-#include "symbols/enumerator.h"
-#include "symbols/value_type.h"
+#include "values/enumerator.h"
+#include "values/value_type.h"
 
 /* Room for the name of a value, with its zero. */
 #define VALUE_NAME_SIZE 64

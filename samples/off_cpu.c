@@ -17,8 +17,10 @@
 
 static void interval_drop(struct off_cpu_intervals *intervals, struct off_cpu_interval *b)
 {
+	if (intervals->unread == b)
+		intervals->unread = b->hh.next;
 	HASH_DEL(intervals->by_tid, b);
-	kept_sample_free(b->kept);
+	owned_sample_free(b->kept);
 	free(b);
 }
 
@@ -55,7 +57,7 @@ int off_cpu_add(struct off_cpu_intervals *intervals, const struct sample *sample
 		const struct span_list *calls)
 {
 	struct off_cpu_interval *b = calloc(1, sizeof(*b)), *old;
-	int err = b ? kept_sample_new(sample, calls, &b->kept) : -ENOMEM;
+	int err = b ? owned_sample_new(sample, calls, &b->kept) : -ENOMEM;
 
 	if (err < 0) {
 		free(b);
@@ -66,16 +68,18 @@ int off_cpu_add(struct off_cpu_intervals *intervals, const struct sample *sample
 	if (old)
 		interval_drop(intervals, old);
 	HASH_ADD(hh, intervals->by_tid, tid, sizeof(b->tid), b);
-	if (HASH_IS_ADDED(hh, b))
+	if (HASH_IS_ADDED(hh, b)) {
+		intervals->unread = intervals->unread ?: b;
 		return 0;
-	kept_sample_free(b->kept);
+	}
+	owned_sample_free(b->kept);
 	free(b);
 	return -ENOMEM;
 }
 
-struct kept_sample *off_cpu_take(struct off_cpu_intervals *intervals, pid_t tid, uint64_t time_ns)
+struct owned_sample *off_cpu_take(struct off_cpu_intervals *intervals, pid_t tid, uint64_t time_ns)
 {
-	struct kept_sample *kept;
+	struct owned_sample *kept;
 	struct off_cpu_interval *b;
 
 	HASH_FIND(hh, intervals->by_tid, &tid, sizeof(tid), b);
@@ -84,6 +88,21 @@ struct kept_sample *off_cpu_take(struct off_cpu_intervals *intervals, pid_t tid,
 	kept = steal_ptr(b->kept);
 	interval_drop(intervals, b);
 	return kept;
+}
+
+int off_cpu_read(struct off_cpu_intervals *intervals, uint64_t before,
+		 int (*read)(void *arg, const struct sample *sample), void *arg)
+{
+	struct off_cpu_interval *b;
+
+	while ((b = intervals->unread) && b->kept->sample.time_ns < before) {
+		int err = read(arg, &b->kept->sample);
+
+		if (err != 0)
+			return err;
+		intervals->unread = b->hh.next;
+	}
+	return 0;
 }
 
 void off_cpu_forget(struct off_cpu_intervals *intervals, pid_t tid, uint64_t time_ns)

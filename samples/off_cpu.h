@@ -3,7 +3,7 @@
 #define DP_SAMPLES_OFF_CPU_H
 
 #include "base/hash.h"
-#include "samples/kept_sample.h"
+#include "samples/owned_sample.h"
 #include "symbols/kallsyms.h"
 
 /*
@@ -13,13 +13,15 @@
 
 struct off_cpu_interval {
 	pid_t tid;
-	struct kept_sample *kept; /* owned */
-	uint64_t ended_ns;        /* when the thread was found to be gone; 0: it was not */
-	UT_hash_handle hh;        /* by tid */
+	struct owned_sample *kept; /* owned */
+	uint64_t ended_ns;         /* when the thread was found to be gone; 0: it was not */
+	UT_hash_handle hh;         /* by tid */
 };
 
 struct off_cpu_intervals {
-	struct off_cpu_interval *by_tid;
+	struct off_cpu_interval *by_tid; /* in the order in which they were added */
+	/* The first that off_cpu_read() has not passed on yet; NULL: none */
+	struct off_cpu_interval *unread;
 	const struct kallsyms *kallsyms; /* NULL: unknown */
 	size_t n_own;                    /* our own frames in a kernel stack, once known */
 	bool knows_own;
@@ -36,7 +38,14 @@ int off_cpu_add(struct off_cpu_intervals *intervals, const struct sample *sample
 		const struct span_list *calls);
 
 /* Returns the sample of a thread that blocked at that time, which the caller frees; or NULL. */
-struct kept_sample *off_cpu_take(struct off_cpu_intervals *intervals, pid_t tid, uint64_t time_ns);
+struct owned_sample *off_cpu_take(struct off_cpu_intervals *intervals, pid_t tid, uint64_t time_ns);
+
+/*
+ * Calls `read`, once each, for the samples of threads that have been blocked since before a time; again for one for
+ * which it does not return 0. Returns 0 or what `read` does.
+ */
+int off_cpu_read(struct off_cpu_intervals *intervals, uint64_t before,
+		 int (*read)(void *arg, const struct sample *sample), void *arg);
 
 /* A thread has ended: frees its interval, unless another thread has its TID since. */
 void off_cpu_forget(struct off_cpu_intervals *intervals, pid_t tid, uint64_t time_ns);

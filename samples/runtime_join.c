@@ -332,17 +332,40 @@ static bool plan_init(struct plan *ret, const struct mapping *m,
 	return true;
 }
 
+/* To be filled. False: memory is short, or nothing is known of the process. */
+static bool joined_init(struct joined *ret, const struct runtime_join *join,
+			const struct plan *plan, struct frame *frames, pid_t pid)
+{
+	const struct runtime_source *source = runtime_source(plan->kind);
+	struct process *p = source ? process_table_find(join->table, pid) : NULL;
+
+	*ret = (struct joined){ .plan = plan, .frames = frames };
+	if (p)
+		ret->names = runtime_names_find(join->table, p, plan->kind, plan->image);
+	if (!ret->names)
+		return false;
+	ret->method = source->method;
+	ret->module = p->jitted->module;
+	return true;
+}
+
+static void joined_take(const struct joined *j, struct sample *sample)
+{
+	if (j->is_cut)
+		sample->outcome = DP_DEPTH_LIMIT;
+	sample->n_user = j->n;
+	sample->user = j->frames;
+}
+
 /* Replaces the native frames of evaluation loops, into `frames`. */
 static void join_loops(struct runtime_join *join, const struct mapping *m,
 		       const struct runtime_frames *runtime, struct frame *frames,
 		       struct sample *sample)
 {
-	const struct runtime_source *source = runtime_source(runtime->kind);
-	struct joined joined = { .frames = frames };
-	struct process *p;
+	struct joined joined;
 	struct plan plan;
 
-	if (!source || !plan_init(&plan, m, runtime))
+	if (!plan_init(&plan, m, runtime))
 		return;
 	count(&plan, sample);
 	if (plan.n_loops == 0 && (sample->n_user == 0 || !is_c(&plan, 0)))
@@ -351,20 +374,31 @@ static void join_loops(struct runtime_join *join, const struct mapping *m,
 		join->n_apart++;
 		return;
 	}
-	joined.plan = &plan;
+	if (!joined_init(&joined, join, &plan, frames, sample->pid))
+		return;
 	joined.is_partial =
 		sample->outcome != DP_COMPLETE || runtime->outcome != DP_RUNTIME_COMPLETE;
-	joined.method = source->method;
-	p = process_table_find(join->table, sample->pid);
-	joined.names = p ? runtime_names_find(join->table, p, runtime->kind, plan.image) : NULL;
-	if (!joined.names)
-		return;
-	joined.module = p->jitted->module;
 	put_all(&joined, sample, join->keeps_native);
-	if (joined.is_cut)
-		sample->outcome = DP_DEPTH_LIMIT;
-	sample->n_user = joined.n;
-	sample->user = joined.frames;
+	joined_take(&joined, sample);
+}
+
+/* Replaces all frames by those of the runtime, behind those of another one. */
+static void list_loops(struct runtime_join *join, const struct mapping *m,
+		       const struct runtime_frames *runtime, struct frame *frames,
+		       struct sample *sample)
+{
+	struct joined joined;
+	struct plan plan;
+
+	if (!plan_init(&plan, m, runtime) ||
+	    !joined_init(&joined, join, &plan, frames, sample->pid))
+		return;
+	for (size_t i = 0; i < sample->n_user; i++)
+		if (frame_is_interpreted(&sample->user[i]))
+			put(&joined, &sample->user[i]);
+	while (joined.at < plan.n_frames)
+		put_next(&joined);
+	joined_take(&joined, sample);
 }
 
 /* The mapping of the snapshot with a runtime of this kind, or NULL. */
@@ -383,8 +417,13 @@ static const struct mapping *mapping_of(const struct snapshot *snapshot, unsigne
 	return NULL;
 }
 
+/* What becomes of frames that are executed by evaluation loops. */
+typedef void loops_fn(struct runtime_join *join, const struct mapping *m,
+		      const struct runtime_frames *runtime, struct frame *frames,
+		      struct sample *sample);
+
 static void join_one(struct runtime_join *join, const struct snapshot *snapshot,
-		     const struct runtime_frames *runtime, struct sample *sample)
+		     const struct runtime_frames *runtime, loops_fn *loops, struct sample *sample)
 {
 	const struct mapping *m = mapping_of(snapshot, runtime->kind);
 	struct frame *frames =
@@ -395,11 +434,11 @@ static void join_one(struct runtime_join *join, const struct snapshot *snapshot,
 	else if (runtime->kind == DP_RUNTIME_V8)
 		javascript_join_sample(join, m, runtime, frames, sample);
 	else
-		join_loops(join, m, runtime, frames, sample);
+		loops(join, m, runtime, frames, sample);
 }
 
-void runtime_join_sample(struct runtime_join *join, const struct snapshot *snapshot,
-			 const struct dp_runtime *runtime, struct sample *sample)
+static void join_all(struct runtime_join *join, const struct snapshot *snapshot,
+		     const struct dp_runtime *runtime, loops_fn *loops, struct sample *sample)
 {
 	const struct dp_runtime_frame *frames, *last;
 	struct runtime_frames one;
@@ -413,7 +452,7 @@ void runtime_join_sample(struct runtime_join *join, const struct snapshot *snaps
 				       .frames = frames,
 				       .n = runtime->n };
 	if (!(runtime->kind & DP_RUNTIME_TWO)) {
-		join_one(join, snapshot, &one, sample);
+		join_one(join, snapshot, &one, loops, sample);
 		return;
 	}
 	last = runtime->n > 0 ? &frames[runtime->n - 1] : NULL;
@@ -421,12 +460,52 @@ void runtime_join_sample(struct runtime_join *join, const struct snapshot *snaps
 		return;
 	n_apart = join->n_apart;
 	one.n = last->code;
-	join_one(join, snapshot, &one, sample);
+	join_one(join, snapshot, &one, loops, sample);
 	one.kind = (uint8_t)last->position;
 	one.outcome = (uint8_t)(last->position >> DP_RUNTIME_OTHER_OUTCOME_SHIFT);
 	one.frames = frames + last->code;
 	one.n = runtime->n - 1 - last->code;
-	join_one(join, snapshot, &one, sample);
+	join_one(join, snapshot, &one, loops, sample);
 	if (join->n_apart > n_apart)
 		join->n_apart = n_apart + 1; /* it counts samples */
+}
+
+void runtime_join_sample(struct runtime_join *join, const struct snapshot *snapshot,
+			 const struct dp_runtime *runtime, struct sample *sample)
+{
+	join_all(join, snapshot, runtime, join_loops, sample);
+}
+
+/* As far as frames of runtimes need them; some are noted by the numbers of these. */
+static size_t native_frames(const struct snapshot *snapshot, const struct named_sample *sent,
+			    struct frame *ret)
+{
+	size_t n = sent->sample.n_user < DP_MAX_FRAMES ? sent->sample.n_user : DP_MAX_FRAMES;
+
+	for (size_t i = 0; i < n; i++) {
+		const __u64 frame = sent->frames[i];
+		const struct mapping *m =
+			snapshot ? snapshot_find(snapshot, frame_code(frame)) : NULL;
+
+		ret[i] = (struct frame){ .address = DP_FRAME_ADDRESS(frame),
+					 .module = m && m->binary ? m->binary->module : NULL,
+					 .method = (enum dp_method)DP_FRAME_METHOD(frame) };
+	}
+	return n;
+}
+
+size_t runtime_join_code(struct runtime_join *join, const struct snapshot *snapshot,
+			 const struct named_sample *sent, const struct frame **ret)
+{
+	struct frame *native = join->frames + DP_MAX_FRAMES;
+	struct sample sample = { .pid = (pid_t)sent->sample.pid, .user = native };
+	size_t n = 0;
+
+	sample.n_user = native_frames(snapshot, sent, native);
+	join_all(join, snapshot, sample_runtime(sent), list_loops, &sample);
+	for (size_t i = 0; i < sample.n_user; i++)
+		if (runtime_names_want(&sample.user[i]))
+			join->frames[n++] = sample.user[i];
+	*ret = join->frames;
+	return n;
 }

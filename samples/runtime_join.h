@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "kernel/ring_record.h"
 #include "process/process_table.h"
 #include "report/sample.h"
 
@@ -40,5 +41,12 @@ void runtime_join_done(struct runtime_join *join);
  */
 void runtime_join_sample(struct runtime_join *join, const struct snapshot *snapshot,
 			 const struct dp_runtime *runtime, struct sample *sample);
+
+/*
+ * The frames of runtimes of a sample that cannot be joined yet, for frame_read(): those that it has not returned before,
+ * in no order. They live until the next call. Returns their number.
+ */
+size_t runtime_join_code(struct runtime_join *join, const struct snapshot *snapshot,
+			 const struct named_sample *sent, const struct frame **ret);
 
 #endif

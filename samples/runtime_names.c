@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "limits/limits.h"
 #include "process/process_table.h"
+#include "report/sample.h"
 #include "runtimes/runtime.h"
 #include "sandbox/process_memory.h"
 #include "symbols/code_source.h"
@@ -37,10 +38,12 @@ struct entry {
 		uint64_t kind, code, tag, position;
 	} key;
 	uint64_t number;
-	uint32_t n_put; /* how often samples had it; protected by the lock */
-	bool is_located;
+	bool is_wanted;   /* of the thread that puts: runtime_names_want() */
+	bool is_located;  /* of the thread that reads, as is the next one */
+	uint8_t n_missed; /* how often it was looked for in vain */
+	/* Protected by the lock: */
 	bool is_near;      /* the located ones are those of a place near it */
-	uint8_t n_missed;  /* how often it was looked for in vain */
+	uint32_t n_put;    /* how often samples had it */
 	uint64_t located;  /* for jit_find() */
 	uint64_t *inlined; /* owned: if there are several; `located` is not used then */
 	size_t n_inlined;
@@ -62,13 +65,14 @@ struct runtime_names {
 	struct module *module;
 	/* By kind; NULL: not met. Owned; the thread that puts sets each once. */
 	void *layouts[DP_N_RUNTIMES];
-	/* Of the thread that looks up names, as are locations: */
+	/* Of the thread that reads: */
 	struct process_memory memory;
 	struct code *codes;
 	struct entry *places;
 	struct symbolized *symbolized;
-	struct entry unloaded[DP_N_RUNTIMES];
+	uint64_t given;       /* of the thread that locates */
 	pthread_mutex_t lock; /* protects what follows; held only briefly */
+	struct entry unloaded[DP_N_RUNTIMES];
 	struct entry *entries;
 	struct entry **numbered; /* those behind MAX_UNLOADED */
 	size_t n_numbered, numbered_size, n_positions;
@@ -135,15 +139,22 @@ struct known {
 	const void *layout;
 };
 
-static void locate_unloaded(struct runtime_names *n, const struct known *known)
+/* 0: memory is short. */
+static uint64_t locate_unloaded(struct runtime_names *n, const struct known *known)
 {
+	const struct source_location location = { .function = known->runtime->unloaded };
 	struct entry *e = &n->unloaded[known->kind];
+	uint64_t located;
 
-	if (!e->is_located)
-		e->is_located =
-			jit_add(n->module->jit,
-				&(struct source_location){ .function = known->runtime->unloaded },
-				&e->located) == 0;
+	if (e->is_located)
+		return e->located;
+	if (jit_add(n->module->jit, &location, &located) < 0)
+		return 0;
+	pthread_mutex_lock(&n->lock);
+	e->located = located;
+	pthread_mutex_unlock(&n->lock);
+	e->is_located = true;
+	return located;
 }
 
 /* Is there room for code that is kept? */
@@ -367,43 +378,76 @@ static bool is_time_to_look(const struct entry *e, uint32_t n_put)
 	return !e->is_located || (e->n_missed > 0 && e->n_missed < 32 && n_put >> e->n_missed > 0);
 }
 
-static size_t located_of(const struct entry *e, const uint64_t **ret, bool *ret_is_near)
+/* The entry of a number, with its runtime and how often it was put. NULL: there is none. */
+static struct entry *find_entry(struct runtime_names *n, uint64_t number, struct known *ret,
+				uint32_t *ret_n_put)
 {
-	*ret = e->inlined ?: &e->located;
-	*ret_is_near = e->is_near;
-	return e->inlined ? e->n_inlined : 1;
+	struct entry *e = NULL;
+
+	pthread_mutex_lock(&n->lock);
+	if (number > MAX_UNLOADED && number - MAX_UNLOADED <= n->n_numbered)
+		e = n->numbered[number - MAX_UNLOADED - 1];
+	*ret_n_put = e ? e->n_put : 0;
+	ret->kind = e ? e->key.kind : number;
+	ret->layout = ret->kind < DP_N_RUNTIMES ? n->layouts[ret->kind] : NULL;
+	pthread_mutex_unlock(&n->lock);
+	if (!ret->layout)
+		return NULL;
+	ret->runtime = runtime_source((unsigned int)ret->kind);
+	return e ?: &n->unloaded[ret->kind];
+}
+
+/* Makes known what has been read of an entry, with this result. */
+static void publish(struct runtime_names *n, struct entry *e, const struct entry *found, int err)
+{
+	pthread_mutex_lock(&n->lock);
+	e->located = found->located;
+	e->inlined = found->inlined;
+	e->n_inlined = found->n_inlined;
+	e->is_near = found->is_near;
+	pthread_mutex_unlock(&n->lock);
+	e->is_located = err != -ETIMEDOUT && err != -EAGAIN;
+	e->n_missed = err == 0 ? 0 : (uint8_t)(e->n_missed + e->is_located);
+}
+
+static void names_read(struct code_source *source, uint64_t number)
+{
+	struct runtime_names *n = (struct runtime_names *)source;
+	struct entry found = { 0 };
+	struct known known;
+	uint32_t n_put;
+	struct entry *e = find_entry(n, number, &known, &n_put);
+	int err;
+
+	if (e && e == &n->unloaded[known.kind])
+		(void)locate_unloaded(n, &known);
+	else if (e && is_time_to_look(e, n_put)) {
+		found.key = e->key;
+		err = find_all(n, &known, &found);
+		if (err < 0)
+			found.located = locate_unloaded(n, &known);
+		publish(n, e, &found, err);
+	}
 }
 
 static size_t names_locate(struct code_source *source, uint64_t number, const uint64_t **ret,
 			   bool *ret_is_near)
 {
 	struct runtime_names *n = (struct runtime_names *)source;
-	struct entry *e = NULL;
-	uint32_t n_put = 0;
 	struct known known;
-	int err;
+	uint32_t n_put;
+	const struct entry *e = find_entry(n, number, &known, &n_put);
+	size_t count;
 
-	pthread_mutex_lock(&n->lock);
-	if (number > MAX_UNLOADED && number - MAX_UNLOADED <= n->n_numbered)
-		e = n->numbered[number - MAX_UNLOADED - 1];
-	n_put = e ? e->n_put : 0;
-	known.kind = e ? e->key.kind : number;
-	known.layout = known.kind < DP_N_RUNTIMES ? n->layouts[known.kind] : NULL;
-	pthread_mutex_unlock(&n->lock);
-	if (!known.layout)
+	if (!e)
 		return 0;
-	known.runtime = runtime_source((unsigned int)known.kind);
-	e = e ?: &n->unloaded[known.kind];
-	if (!is_time_to_look(e, n_put))
-		return located_of(e, ret, ret_is_near);
-	err = e == &n->unloaded[known.kind] ? -ENOENT : find_all(n, &known, e);
-	if (err < 0) {
-		locate_unloaded(n, &known);
-		e->located = n->unloaded[known.kind].located;
-	}
-	e->is_located = err != -ETIMEDOUT && err != -EAGAIN;
-	e->n_missed = err == 0 ? 0 : (uint8_t)(e->n_missed + e->is_located);
-	return located_of(e, ret, ret_is_near);
+	pthread_mutex_lock(&n->lock);
+	n->given = e->located;
+	*ret = e->inlined ?: &n->given;
+	*ret_is_near = e->is_near;
+	count = e->inlined ? e->n_inlined : 1;
+	pthread_mutex_unlock(&n->lock);
+	return count;
 }
 
 /* NULL: memory is short. */
@@ -413,7 +457,7 @@ static struct runtime_names *make(struct module *module, struct fetchers *fetche
 
 	if (!n)
 		return NULL;
-	n->source = (struct code_source){ names_locate, names_free_source };
+	n->source = (struct code_source){ names_read, names_locate, names_free_source };
 	n->module = module;
 	process_memory_init(&n->memory, fetchers, pid);
 	pthread_mutex_init(&n->lock, NULL);
@@ -493,4 +537,22 @@ uint64_t runtime_names_put(struct runtime_names *n, unsigned int kind,
 	}
 	pthread_mutex_unlock(&n->lock);
 	return number;
+}
+
+bool runtime_names_want(const struct frame *frame)
+{
+	struct runtime_names *n =
+		frame->module ? (struct runtime_names *)frame->module->code : NULL;
+	uint64_t number = frame->offset;
+	struct entry *e;
+
+	/* Only this thread adds any. */
+	if (!n || !frame_is_interpreted(frame) || number <= MAX_UNLOADED ||
+	    number - MAX_UNLOADED > n->n_numbered)
+		return false;
+	e = n->numbered[number - MAX_UNLOADED - 1];
+	if (e->is_wanted)
+		return false;
+	e->is_wanted = true;
+	return true;
 }

@@ -178,10 +178,10 @@ void spans_done(struct spans *s)
 	struct span_call *c, *next;
 
 	while (s->first) {
-		struct kept_sample *kept = s->first;
+		struct owned_sample *kept = s->first;
 
 		s->first = kept->next;
-		kept_sample_free(kept);
+		owned_sample_free(kept);
 	}
 	HASH_ITER(hh, s->calls, c, next)
 		drop_call(s, c);
@@ -348,7 +348,7 @@ int spans_find(struct spans *s, const struct dp_spans *raw, const struct snapsho
 	return spans_see(s, sample->tid, ret, sample->time_ns);
 }
 
-static void count_waiting(struct spans *s, const struct kept_sample *kept, bool waits)
+static void count_waiting(struct spans *s, const struct owned_sample *kept, bool waits)
 {
 	for (size_t i = 0; i < kept->calls.n; i++) {
 		struct span_call *c = find(s, kept->sample.tid, kept->calls.begins[i]);
@@ -362,11 +362,11 @@ static void count_waiting(struct spans *s, const struct kept_sample *kept, bool 
 	}
 }
 
-int spans_keep(struct spans *s, struct kept_sample *kept)
+int spans_keep(struct spans *s, struct owned_sample *kept)
 {
 	if (kept->calls.n == 0 && !s->are_added) {
 		s->n_outside++;
-		kept_sample_free(kept);
+		owned_sample_free(kept);
 		return 0;
 	}
 	/* What has waited long ago does not make others wait. */
@@ -394,7 +394,7 @@ enum verdict {
  * Of the calls that took long enough, the innermost counts: *ret, number *ret_i. A call within a short one was
  * short, whatever is known of it.
  */
-static enum verdict judge(const struct spans *s, const struct kept_sample *kept,
+static enum verdict judge(const struct spans *s, const struct owned_sample *kept,
 			  uint64_t settled_ns, bool may_wait, const struct span_call **ret,
 			  size_t *ret_i)
 {
@@ -428,7 +428,7 @@ static enum verdict judge(const struct spans *s, const struct kept_sample *kept,
  * Leaves the mark of a call's frame alone, of all that may be of calls (value_labels_mark()). Some calls may have
  * no such frame: the first in code that is not known to be of the function, the last behind the end of the walk.
  */
-static void mark_call(struct kept_sample *kept, const struct span_call *call, size_t i)
+static void mark_call(struct owned_sample *kept, const struct span_call *call, size_t i)
 {
 	const struct span_list *calls = &kept->calls;
 	size_t n = 0, number = SIZE_MAX, is_hidden;
@@ -444,7 +444,7 @@ static void mark_call(struct kept_sample *kept, const struct span_call *call, si
 }
 
 /* Reports a sample with the labels of its call; NULL: which one is not known. */
-static int pass_on(struct spans *s, const struct kept_sample *kept, const struct span_call *call,
+static int pass_on(struct spans *s, const struct owned_sample *kept, const struct span_call *call,
 		   int (*report)(void *arg, const struct sample *sample), void *arg)
 {
 	_cleanup_(label_set_freep) struct label_set *labels = NULL;
@@ -478,7 +478,7 @@ int spans_release(struct spans *s, uint64_t settled_ns, uint64_t before_ns,
 	int err = 0;
 
 	while (err == 0 && s->first) {
-		_cleanup_(kept_sample_freep) struct kept_sample *kept = NULL;
+		_cleanup_(owned_sample_freep) struct owned_sample *kept = NULL;
 		const struct span_call *call = NULL;
 		size_t i = 0;
 		bool may_wait =

@@ -4,7 +4,7 @@
 
 #include "limits/limits.h"
 #include "report/span_times.h"
-#include "samples/kept_sample.h"
+#include "samples/owned_sample.h"
 
 struct label_set;
 struct probed_code;
@@ -41,9 +41,9 @@ struct spans {
 	/* Private */
 	struct span_call *calls;
 	struct span_thread *threads;
-	struct kept_sample *first, *last; /* that wait */
-	size_t n_bytes;                   /* of these */
-	struct label_set *unknown;        /* labels */
+	struct owned_sample *first, *last; /* that wait */
+	size_t n_bytes;                    /* of these */
+	struct label_set *unknown;         /* labels */
 };
 
 /* Each sample has this label. */
@@ -81,7 +81,7 @@ int spans_find(struct spans *spans, const struct dp_spans *raw, const struct sna
 int spans_see(struct spans *spans, pid_t tid, const struct span_list *calls, uint64_t time_ns);
 
 /* Takes over a sample, also on failure, whose calls have been noted. 0 or -ENOMEM. */
-int spans_keep(struct spans *spans, struct kept_sample *kept);
+int spans_keep(struct spans *spans, struct owned_sample *kept);
 
 /*
  * Passes on samples, in the order of spans_keep(), until one has to wait. The calls of all samples from

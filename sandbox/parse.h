@@ -10,16 +10,16 @@
 #include "elf/code_lines.h"
 #include "elf/elf_facts.h"
 #include "elf/elf_file.h"
+#include "functions/allocator.h"
+#include "functions/function_search.h"
 #include "sandbox/container_file.h"
-#include "symbols/allocator.h"
-#include "symbols/cxx_runtime.h"
 #include "sandbox/process_context.h"
 #include "sandbox/table_view.h"
-#include "symbols/function_search.h"
 #include "symbols/jit_reader.h"
-#include "symbols/parameters.h"
-#include "symbols/usdt.h"
 #include "tables/image.h"
+#include "values/cxx_runtime.h"
+#include "values/parameters.h"
+#include "values/usdt.h"
 
 /*
  * All that parsers do with the contents of files. It opens no files: it gets descriptors, and returns

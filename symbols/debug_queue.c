@@ -17,7 +17,7 @@
 #include "base/signals.h"
 #include "limits/limits.h"
 #include "log/clock.h"
-#include "symbols/debug_kept.h"
+#include "symbols/debug_cache.h"
 #include "symbols/debug_library.h"
 #include "symbols/names.h"
 
@@ -150,7 +150,7 @@ int debug_queue_fetch(struct debug_queue *q, const unsigned char *build_id, size
 		if (fd < 0) /* it was removed from the disk */
 			ask_again(r);
 		else
-			debug_kept_touch(fd);
+			debug_cache_touch(fd);
 	} else if (r && r->state == ABSENT && !is_absent(q, r)) {
 		ask_again(r);
 	}
@@ -291,7 +291,7 @@ static bool is_too_large(struct attempt *a, uint64_t done, uint64_t now)
 
 	if (done <= q->limits.max_size && q->directory && now >= a->look_ns) {
 		a->look_ns = now + LOOK_NS;
-		done = debug_kept_size(q->directory, a->build_id, a->size);
+		done = debug_cache_size(q->directory, a->build_id, a->size);
 	}
 	return done > q->limits.max_size;
 }
@@ -319,10 +319,10 @@ static int keep(const struct debug_queue *q, int fd, const char *path)
 		err = -EFBIG;
 		(void)unlink(path);
 	}
-	debug_kept_touch(fd);
+	debug_cache_touch(fd);
 	close(fd);
 	if (err == 0)
-		debug_kept_limit(path, q->limits.max_kept);
+		debug_cache_limit(path, q->limits.max_kept);
 	return err;
 }
 
@@ -330,7 +330,7 @@ static int keep(const struct debug_queue *q, int fd, const char *path)
 static int give_up(const struct attempt *a)
 {
 	if (a->queue->directory)
-		debug_kept_forget_absent(a->queue->directory, a->build_id, a->size);
+		debug_cache_forget_absent(a->queue->directory, a->build_id, a->size);
 	return a->err;
 }
 
@@ -352,7 +352,7 @@ static int ask(struct debug_queue *q, const unsigned char *build_id, size_t size
 	if (err == 0)
 		*ret_path = steal_ptr(path);
 	if (err == -ENOENT && q->directory && q->n_absent++ % LOOK_ABSENT == 0)
-		debug_kept_forget_old(q->directory);
+		debug_cache_forget_old(q->directory);
 	return err;
 }
 
@@ -382,7 +382,7 @@ static void send_request(struct debug_queue *q, uint32_t number)
 static const char *begin(struct debug_queue *q)
 {
 	q->directory = getenv("DEBUGINFOD_CACHE_PATH");
-	if (q->directory && debug_kept_make(q->directory) < 0)
+	if (q->directory && debug_cache_make(q->directory) < 0)
 		return "the directory for them, DEBUGINFOD_CACHE_PATH, cannot be made";
 	return debug_library_error();
 }

@@ -18,12 +18,12 @@ struct origin {
 	uint64_t zero;
 };
 
-static_assert(sizeof(struct origin) == sizeof(((struct kept_key *)NULL)->own), "fits");
-static_assert(KEPT_N_SECTIONS == LOCATION_N_SECTIONS, "all are used");
+static_assert(sizeof(struct origin) == sizeof(((struct cached_key *)NULL)->own), "fits");
+static_assert(CACHED_N_SECTIONS == LOCATION_N_SECTIONS, "all are used");
 
 /* Returns the file's name, and the key that it must have. */
 static int describe(struct disk_cache *disk, const struct names_options *options,
-		    const struct kept_source *source, struct kept_key *ret, char *ret_name)
+		    const struct cached_source *source, struct cached_key *ret, char *ret_name)
 {
 	struct origin origin = {
 		.demangle = options->demangle,
@@ -32,7 +32,7 @@ static int describe(struct disk_cache *disk, const struct names_options *options
 	};
 	struct stored_file file;
 	char suffix[32];
-	int err = kept_key_init(ret, disk, "names", LOCATION_FILE_VERSION, source, &file);
+	int err = cached_key_init(ret, disk, "names", LOCATION_FILE_VERSION, source, &file);
 
 	if (err < 0)
 		return err;
@@ -40,17 +40,17 @@ static int describe(struct disk_cache *disk, const struct names_options *options
 	memcpy(ret->own, &origin, sizeof(origin));
 	snprintf(suffix, sizeof(suffix), "-%u%u%u" DISK_CACHE_LOCATIONS, options->demangle,
 		 options->no_inlines, options->no_lines);
-	kept_key_name(ret, suffix, ret_name);
+	cached_key_name(ret, suffix, ret_name);
 	return 0;
 }
 
 int location_file_read(struct disk_cache *disk, const struct names_options *options,
-		       const struct kept_source *source, struct location_cache *locations)
+		       const struct cached_source *source, struct location_cache *locations)
 {
-	_cleanup_(kept_file_done) struct kept_file file = { 0 };
-	struct kept_source known = *source;
+	_cleanup_(cached_file_done) struct cached_file file = { 0 };
+	struct cached_source known = *source;
 	char name[DISK_CACHE_NAME_SIZE];
-	struct kept_key key;
+	struct cached_key key;
 	int err;
 
 	/* Of most binaries there are no names, as these are looked up fast. */
@@ -58,7 +58,7 @@ int location_file_read(struct disk_cache *disk, const struct names_options *opti
 	err = describe(disk, options, &known, &key, name);
 
 	if (err == 0)
-		err = kept_file_read(disk, name, &key, &file);
+		err = cached_file_read(disk, name, &key, &file);
 	return err == 0 ? location_list_read(file.sections, LOCATION_LINES, locations) : err;
 }
 
@@ -69,13 +69,13 @@ static int write_address(void *arg, uint64_t address, bool lines,
 }
 
 int location_file_write(struct disk_cache *disk, const struct names_options *options,
-			const struct kept_source *source, const struct location_cache *locations)
+			const struct cached_source *source, const struct location_cache *locations)
 {
 	_cleanup_(location_list_done) struct location_list list = { 0 };
-	struct iovec sections[KEPT_N_SECTIONS];
+	struct iovec sections[CACHED_N_SECTIONS];
 	char name[DISK_CACHE_NAME_SIZE];
-	struct kept_key key;
-	struct kept_source lasting = *source;
+	struct cached_key key;
+	struct cached_source lasting = *source;
 	int err;
 
 	lasting.must_last = true;
@@ -86,5 +86,5 @@ int location_file_write(struct disk_cache *disk, const struct names_options *opt
 	if (err < 0)
 		return err;
 	location_list_sections(&list, sections);
-	return kept_file_write(disk, name, &key, sections);
+	return cached_file_write(disk, name, &key, sections);
 }

@@ -2,12 +2,12 @@
 #ifndef DP_SYMBOLS_LOCATION_FILE_H
 #define DP_SYMBOLS_LOCATION_FILE_H
 
-#include "cache/kept_file.h"
+#include "cache/cached_file.h"
 #include "symbols/location_cache.h"
 
 /*
  * The locations of a binary's addresses, kept on disk between runs. Reading the same recording
- * again, or profiling the same program, then does not need its debug information. cache/kept_file.h
+ * again, or profiling the same program, then does not need its debug information. cache/cached_file.h
  * defines the file's format, location_list.h its sections. A file is untrusted input.
  *
  * A file of another binary than `source`, or written with other `options`, is not used.
@@ -22,10 +22,10 @@
  * or another negative errno.
  */
 int location_file_read(struct disk_cache *disk, const struct names_options *options,
-		       const struct kept_source *source, struct location_cache *locations);
+		       const struct cached_source *source, struct location_cache *locations);
 
 /* Writes all locations of a cache. */
 int location_file_write(struct disk_cache *disk, const struct names_options *options,
-			const struct kept_source *source, const struct location_cache *locations);
+			const struct cached_source *source, const struct location_cache *locations);
 
 #endif

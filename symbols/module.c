@@ -173,9 +173,9 @@ static int read_digest(void *arg, int fd, struct file_digest *ret)
 	return err;
 }
 
-static struct kept_source source_of(struct module *module)
+static struct cached_source source_of(struct module *module)
 {
-	return (struct kept_source){
+	return (struct cached_source){
 		.fd = module->fd,
 		.read_digest = read_digest,
 		.arg = module,
@@ -189,7 +189,7 @@ static struct kept_source source_of(struct module *module)
 static void read_locations(struct module *module)
 {
 	struct names *names = module->names;
-	const struct kept_source source = source_of(module);
+	const struct cached_source source = source_of(module);
 
 	if (module->locations_tried)
 		return;
@@ -206,7 +206,7 @@ static void read_locations(struct module *module)
 void module_keep_locations(struct module *module)
 {
 	struct names *names = module->names;
-	const struct kept_source source = source_of(module);
+	const struct cached_source source = source_of(module);
 
 	if (module->n_new > 0 && module->keeps_locations && !module->is_partial &&
 	    !module->no_debug && can_keep_locations(module) &&

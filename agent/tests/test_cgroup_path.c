@@ -133,6 +133,18 @@ Test(cgroup_path, longest)
 	cr_assert_eq(strlen(parsed.unit), sizeof(parsed.unit) - 1);
 }
 
+Test(cgroup_path, below_another)
+{
+	const char *service = "/system.slice/a.service";
+
+	cr_assert(cgroup_path_is_below(service, service));
+	cr_assert(cgroup_path_is_below("/system.slice/a.service/child", service));
+	cr_assert_not(cgroup_path_is_below("/system.slice/a.service2", service));
+	cr_assert_not(cgroup_path_is_below("/system.slice", service));
+	cr_assert(cgroup_path_is_below(service, "/system.slice//"));
+	cr_assert(cgroup_path_is_below(service, "/"));
+}
+
 static void read_text(const char *text, char ret[CGROUP_PATH_SIZE])
 {
 	FILE *file = fmemopen((char *)text, strlen(text), "r");

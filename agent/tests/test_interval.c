@@ -11,7 +11,7 @@
 #include "agent/backend.h"
 #include "agent/interval.h"
 #include "agent/store.h"
-#include "report/recording_reader.h"
+#include "recording/recording_reader.h"
 #include "symbols/tests/some_names.h"
 
 static char directory[] = "/tmp/test_interval.XXXXXX";

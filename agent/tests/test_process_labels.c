@@ -11,6 +11,7 @@
 
 #include "agent/process_labels.h"
 #include "agent/tests/made_proc.h"
+#include "limits/limits.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -163,6 +164,171 @@ Test(process_labels, of_a_number_used_again)
 	cr_assert_eq(missed, 1);
 }
 
+static bool has_any(const struct label_set *set, const char *key);
+
+/* Makes a cgroup in a made mount. Returns its number. */
+static uint64_t make_cgroup(const char *name)
+{
+	char command[256], mounts[128], path[128];
+	struct stat st;
+
+	snprintf(command, sizeof(command),
+		 "mkdir -p %s/v2/%s && echo cgroup2 %s/v2 cgroup2 rw 0 0 > %s/mounts", proc, name,
+		 proc, proc);
+	cr_assert_eq(system(command), 0);
+	snprintf(path, sizeof(path), "%s/v2/%s", proc, name);
+	cr_assert_eq(stat(path, &st), 0);
+	snprintf(mounts, sizeof(mounts), "%s/mounts", proc);
+	process_labels_set_cgroups(labels, mounts);
+	return st.st_ino;
+}
+
+static void remove_cgroups(void)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -r %s/v2 %s/mounts", proc, proc);
+	cr_assert_eq(system(command), 0);
+}
+
+static const struct label_set *get_in(uint64_t cgroup, uint64_t time_ns)
+{
+	struct sample sample = { .pid = 7, .time_ns = time_ns, .cgroup = cgroup, .comm = "a" };
+	const struct label_set *set = NULL;
+
+	cr_assert_eq(process_labels_of(labels, &sample, &set), 0);
+	return set;
+}
+
+Test(process_labels, of_one_that_has_ended_in_a_known_cgroup)
+{
+	uint64_t a = make_cgroup("a.service"), b = make_cgroup("b.service");
+	const struct label_set *set = get_in(a, SECOND);
+
+	cr_assert(has(set, "service.name", "a"));
+	cr_assert(has(set, "process.linux.cgroup", "/a.service"));
+	cr_assert_not(has_any(set, "process.executable.path"));
+	/* Another one, or moved. */
+	cr_assert(has(get_in(b, SECOND), "service.name", "b"));
+	cr_assert_eq(missed, 0);
+	cr_assert_null(get_in(UINT64_MAX, 2 * SECOND));
+	cr_assert_eq(missed, 1);
+	remove_cgroups();
+}
+
+static const char *cgroup_of(int pid)
+{
+	return process_labels_cgroup(
+		labels, &(struct sample){ .pid = pid, .time_ns = SECOND, .comm = "a" });
+}
+
+Test(process_labels, have_the_cgroup)
+{
+	const char *path;
+
+	write_process(7, "/system.slice/a.service", "/bin/a");
+	path = cgroup_of(7);
+	cr_assert(path && strcmp(path, "/system.slice/a.service") == 0);
+	cr_assert_null(cgroup_of(8));
+}
+
+Test(process_labels, of_no_more_than_there_is_room_for)
+{
+	write_process(7, "/a.service", "/bin/a");
+	cr_assert_str_eq(cgroup_of(7), "/a.service");
+	remove_process(7);
+	write_process(7, "/b.service", "/bin/a");
+	for (int i = 1; i < PROCESS_LABELS_MAX - 1; i++)
+		cr_assert_null(cgroup_of(i + 7));
+	cr_assert_str_eq(cgroup_of(7), "/a.service");
+	cr_assert_null(cgroup_of(PROCESS_LABELS_MAX + 7));
+	cr_assert_str_eq(cgroup_of(7), "/b.service");
+}
+
+/* In the root there may be processes that version 1 has elsewhere. */
+Test(process_labels, of_the_root)
+{
+	char path[128];
+	struct stat st;
+
+	make_cgroup("a.service");
+	snprintf(path, sizeof(path), "%s/v2", proc);
+	cr_assert_eq(stat(path, &st), 0);
+	write_process(7, "/b.service", "/bin/a");
+	cr_assert(has(get_in(st.st_ino, SECOND), "service.name", "b"));
+	remove_process(7);
+	write_process(7, "/c.service", "/bin/a");
+	cr_assert(has(get_in(st.st_ino, 10 * SECOND), "service.name", "b"));
+	remove_cgroups();
+}
+
+/* One that has its number now has started later. */
+Test(process_labels, of_a_number_used_again_in_a_known_cgroup)
+{
+	uint64_t a = make_cgroup("a.service");
+	const struct label_set *set;
+
+	write_process(7, "/b.service", "/bin/b");
+	write_start(7, 5);
+	set = get_in(a, 2 * SECOND);
+	cr_assert(has(set, "service.name", "a"));
+	cr_assert_not(has_any(set, "process.executable.path"));
+	cr_assert_eq(missed, 0);
+	set = get_in(a, 6 * SECOND);
+	cr_assert(has(set, "service.name", "a") && has(set, "process.executable.path", "/bin/b"));
+	remove_cgroups();
+}
+
+/* By turns, as samples of threads in cgroups of their own: what is known of each is not read again. */
+Test(process_labels, of_two_cgroups_at_once)
+{
+	uint64_t a = make_cgroup("a.service"), b = make_cgroup("b.service");
+
+	write_process(7, "/a.service", "/bin/a");
+	cr_assert(has(get_in(a, SECOND), "process.executable.path", "/bin/a"));
+	cr_assert(has(get_in(b, SECOND), "process.executable.path", "/bin/a"));
+	remove_process(7);
+	cr_assert(has(get_in(a, 20 * SECOND), "process.executable.path", "/bin/a"));
+	cr_assert(has(get_in(b, 20 * SECOND), "process.executable.path", "/bin/a"));
+	cr_assert(has(get_in(a, 20 * SECOND), "service.name", "a"));
+	cr_assert_eq(missed, 0);
+	remove_cgroups();
+}
+
+/* It may be known soon. */
+Test(process_labels, of_a_cgroup_that_is_not_known_yet)
+{
+	make_cgroup("a.service");
+	write_process(7, "/b.service", "/bin/a");
+	cr_assert(has(get_in(UINT64_MAX, SECOND), "service.name", "b"));
+	remove_process(7);
+	write_process(7, "/c.service", "/bin/a");
+	cr_assert(has(get_in(UINT64_MAX, 2 * SECOND - 1), "service.name", "b"));
+	cr_assert(has(get_in(UINT64_MAX, 2 * SECOND), "service.name", "c"));
+	remove_cgroups();
+}
+
+/* It has been moved since: what /proc says of its cgroup is not true of the sample. */
+Test(process_labels, of_the_cgroup_that_it_was_in)
+{
+	uint64_t a = make_cgroup("a.service"), b = make_cgroup("b.service");
+	const struct label_set *set;
+
+	write_process(7, "/b.service", "/bin/a");
+	set = get_in(a, SECOND);
+	cr_assert(has(set, "process.linux.cgroup", "/a.service"));
+	cr_assert(has(set, "process.executable.path", "/bin/a"));
+	cr_assert(has(get_in(b, SECOND), "service.name", "b"));
+	/* It keeps its executable when it ends, and in a cgroup that is not known only /proc helps. */
+	remove_process(7);
+	set = get_in(b, 20 * SECOND);
+	cr_assert(has(set, "service.name", "b") && has(set, "process.executable.path", "/bin/a"));
+	cr_assert_eq(missed, 0);
+	write_process(7, "/c.service", "/bin/a");
+	cr_assert(has(get_in(UINT64_MAX, 21 * SECOND), "service.name", "c"));
+	remove_cgroups();
+}
+
 Test(process_labels, come_after_those_of_the_sample)
 {
 	struct label_list list = { 0 };
@@ -184,7 +350,6 @@ Test(process_labels, come_after_those_of_the_sample)
 }
 
 static struct label_set *make(const char *key, const char *text);
-static bool has_any(const struct label_set *set, const char *key);
 
 #define POD "12345678-9abc-def0-1234-56789abcdef0"
 

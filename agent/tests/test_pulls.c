@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/cgroup_filter.h"
+#include "agent/process_labels.h"
 #include "agent/pulls.h"
 #include "limits/limits.h"
 #include "symbols/names.h"
@@ -24,21 +24,21 @@ static struct names *names;
 static struct pulls *pulls;
 
 /* What may take long. Meanwhile the lock must be free: whoever reads the rings takes it. */
-bool __real_cgroup_filter_has(struct cgroup_filter *filter, const struct sample *sample);
-bool __wrap_cgroup_filter_has(struct cgroup_filter *filter, const struct sample *sample);
+const char *__wrap_process_labels_cgroup(struct process_labels *labels,
+					 const struct sample *sample);
 int __real_report_finish(struct report *report, const struct totals *totals);
 int __wrap_report_finish(struct report *report, const struct totals *totals);
 struct report *__real_report_free(struct report *report);
 struct report *__wrap_report_free(struct report *report);
 
-static int n_has, n_finished, n_freed;
+static int n_asked, n_finished, n_freed;
 static bool closes; /* while one is being completed */
 
-bool __wrap_cgroup_filter_has(struct cgroup_filter *filter, const struct sample *sample)
+const char *__wrap_process_labels_cgroup(struct process_labels *labels, const struct sample *sample)
 {
 	(void)pulls_due(pulls);
-	n_has++;
-	return __real_cgroup_filter_has(filter, sample);
+	n_asked++;
+	return sample->pid == 1 ? "/a" : sample->pid == 2 ? "/b" : NULL;
 }
 
 int __wrap_report_finish(struct report *report, const struct totals *t)
@@ -81,7 +81,7 @@ static struct report *new_report(void)
 	};
 	struct report *report;
 
-	cr_assert_eq(pulls_report_new(pulls, &context, &window, &report), 0);
+	cr_assert_eq(pulls_report_new(pulls, &context, &window, NULL, &report), 0);
 	return report;
 }
 
@@ -184,12 +184,41 @@ Test(pulls, hold_up_nobody_while_they_are_filled_and_end)
 	pulls_plan(report, 100, 100);
 	cr_assert_eq(pulls_taken(report, report, &totals), 0);
 	cr_assert_eq(report->add(report, &sample, &totals), 0);
-	cr_assert_eq(n_has, 1);
+	cr_assert_eq(n_asked, 1);
 	pulls_plan(report, 1100, 1100);
 	cr_assert_eq(pulls_taken(report, report, &totals), 0);
 	cr_assert_eq(n_done, 1);
 	cr_assert_eq(n_finished, 1);
 	cr_assert_eq(n_freed, 1);
+	pull_free(pull);
+	pulls_report_free(report, &totals);
+}
+
+Test(pulls, of_a_cgroup)
+{
+	static const char *const programs[] = { "first", "second", "third" };
+	struct pull_request of_cgroup = { .duration_ns = 1000, .format = "folded", .cgroup = "/a" };
+	struct report *report = new_report();
+	struct sample other = sample;
+	struct pull *pull;
+	const char *text;
+	size_t size;
+	int n_done = 0;
+
+	cr_assert_eq(pulls_ask(pulls, &of_cgroup, count, &n_done, &pull), 0);
+	pulls_plan(report, 100, 100);
+	cr_assert_eq(pulls_taken(report, report, &totals), 0);
+	for (other.pid = 1; other.pid <= 3; other.pid++) {
+		strcpy(other.comm, programs[other.pid - 1]);
+		cr_assert_eq(report->add(report, &other, &totals), 0);
+	}
+	cr_assert_eq(n_asked, 3);
+	pulls_plan(report, 1100, 1100);
+	cr_assert_eq(pulls_taken(report, report, &totals), 0);
+	cr_assert_eq(n_done, 1);
+	cr_assert_eq(pull_result(pull, &text, &size), 0);
+	cr_assert(memmem(text, size, "first", 5));
+	cr_assert_not(memmem(text, size, "second", 6) || memmem(text, size, "third", 5));
 	pull_free(pull);
 	pulls_report_free(report, &totals);
 }

@@ -25,8 +25,8 @@ static const struct elf_origin origin = { .build_id = "0123456789abcdef", .unwin
 static char directory[] = "/tmp/fuzz_image_cache.XXXXXX";
 static struct disk_cache disk;
 static char name[DISK_CACHE_NAME_SIZE];
-static struct kept_key key;
-static struct kept_source binary = { -1 };
+static struct cached_key key;
+static struct cached_source binary = { -1 };
 
 /* As if the file had no table, where none is kept. */
 static int make_nothing(void *arg, struct image *ret)
@@ -50,7 +50,7 @@ static void end(void)
 /* Learns the key from a file that was written. */
 static void begin(void)
 {
-	struct kept_head head;
+	struct cached_head head;
 	struct stored_file file;
 	struct image image;
 	uint64_t size;
@@ -61,8 +61,8 @@ static void begin(void)
 	EXPECT(disk_cache_open(directory, 16 << 20, &disk) == 0);
 	EXPECT(image_cache_get(&disk, &origin, &binary, make_something, NULL, &image) == 0);
 	image_done(&image);
-	EXPECT(kept_key_init(&key, &disk, "image", DP_IMAGE_VERSION, &binary, &file) == 0);
-	kept_key_name(&key, DISK_CACHE_IMAGE, name);
+	EXPECT(cached_key_init(&key, &disk, "image", DP_IMAGE_VERSION, &binary, &file) == 0);
+	cached_key_name(&key, DISK_CACHE_IMAGE, name);
 	fd = disk_cache_open_file(&disk, name, &size);
 	EXPECT(fd >= 0 && disk_cache_read(fd, &head, sizeof(head), 0) == 0);
 	key = head.key;
@@ -81,7 +81,7 @@ static struct iovec feed_part(struct feed *f, size_t size)
 
 static void write_file(struct feed *f)
 {
-	struct iovec sections[KEPT_N_SECTIONS] = { 0 };
+	struct iovec sections[CACHED_N_SECTIONS] = { 0 };
 	uint8_t kind = feed_u8(f) % N_KINDS;
 	size_t sizes[] = { sizeof(uint64_t), SIZE_MAX };
 
@@ -92,9 +92,9 @@ static void write_file(struct feed *f)
 	}
 	for (int i = 0; kind == 2 && i < 2; i++)
 		sizes[i] = feed_number(f, 2);
-	for (int i = 0; i < KEPT_N_SECTIONS; i++)
+	for (int i = 0; i < CACHED_N_SECTIONS; i++)
 		sections[i] = feed_part(f, i < 2 ? sizes[i] : SIZE_MAX);
-	EXPECT(kept_file_write(&disk, name, &key, sections) == 0);
+	EXPECT(cached_file_write(&disk, name, &key, sections) == 0);
 }
 
 static uint64_t mixed(uint64_t x)

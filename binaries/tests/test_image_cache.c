@@ -17,7 +17,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "cache/kept_file.h"
+#include "cache/cached_file.h"
 #include "binaries/image_cache.h"
 #include "binaries/table_job.h"
 
@@ -27,7 +27,7 @@
 /* The C library as a binary with an image of sufficient size, and a cache of its own. */
 static char directory[64];
 static int libc_fd;
-static struct kept_source libc_source;
+static struct cached_source libc_source;
 static struct elf_file libc_file;
 static struct elf_origin libc_origin;
 static struct image expected;
@@ -138,7 +138,7 @@ Test(image_cache, has_what_was_made_before)
 	cr_assert(!is_cached());
 	cr_assert(is_cached());
 	cr_assert(stat(kept(), &st) == 0 && (st.st_mode & 07777) == 0600);
-	cr_assert(st.st_size == (off_t)(sizeof(struct kept_head) + (1 + expected.n_cells) * 8UL));
+	cr_assert(st.st_size == (off_t)(sizeof(struct cached_head) + (1 + expected.n_cells) * 8UL));
 	/* As in another run. */
 	disk_cache_close(&cache);
 	cr_assert(disk_cache_open(directory, LIMIT, &cache) == 0);
@@ -159,7 +159,7 @@ Test(image_cache, does_without)
 
 Test(image_cache, ignores_what_is_truncated)
 {
-	static const off_t sizes[] = { 0, 1, 16, sizeof(struct kept_head), 5000 };
+	static const off_t sizes[] = { 0, 1, 16, sizeof(struct cached_head), 5000 };
 	struct stat st;
 
 	is_cached();
@@ -187,7 +187,7 @@ Test(image_cache, ignores_each_flipped_bit)
 	cr_assert(stat(kept(), &st) == 0);
 	srandom(1);
 	for (int i = 0; i < 300; i++) {
-		off_t at = i < (int)sizeof(struct kept_head) ? i : random() % st.st_size;
+		off_t at = i < (int)sizeof(struct cached_head) ? i : random() % st.st_size;
 		int fd = open(kept(), O_RDWR | O_CLOEXEC);
 		uint8_t byte;
 
@@ -200,19 +200,19 @@ Test(image_cache, ignores_each_flipped_bit)
 }
 
 /* Writes a file with a valid header for these sections. */
-static void write_sections(const struct kept_head *from, size_t n_rows_size, const void *cells,
+static void write_sections(const struct cached_head *from, size_t n_rows_size, const void *cells,
 			   size_t size)
 {
 	uint64_t n_rows[2] = { expected.stats.n_rows };
-	const struct iovec sections[KEPT_N_SECTIONS] = { { n_rows, n_rows_size },
-							 { (void *)cells, size } };
+	const struct iovec sections[CACHED_N_SECTIONS] = { { n_rows, n_rows_size },
+							   { (void *)cells, size } };
 	char path[512];
 
 	snprintf(path, sizeof(path), "%s", strrchr(kept(), '/') + 1);
-	cr_assert(kept_file_write(&cache, path, &from->key, sections) == 0);
+	cr_assert(cached_file_write(&cache, path, &from->key, sections) == 0);
 }
 
-static void write_head(const struct kept_head *from, const void *cells, uint32_t n_cells)
+static void write_head(const struct cached_head *from, const void *cells, uint32_t n_cells)
 {
 	write_sections(from, 8, cells, n_cells * 8UL);
 }
@@ -222,7 +222,7 @@ Test(image_cache, ignores_what_was_made_up)
 {
 	const size_t size = expected.n_cells * 8UL;
 	_cleanup_free_ uint64_t *cells = malloc(size);
-	struct kept_head head;
+	struct cached_head head;
 	int fd;
 
 	is_cached();
@@ -322,7 +322,7 @@ static bool is_copy_cached(int fd)
 
 	cr_assert(elf_file_init_fd(&file, fd) == 0);
 	origin = origin_of(fd);
-	from = image_cache_get(&cache, &origin, &(struct kept_source){ fd }, make_copy, &file,
+	from = image_cache_get(&cache, &origin, &(struct cached_source){ fd }, make_copy, &file,
 			       &image);
 	cr_assert(from >= 0 && image.n_cells == expected.n_cells);
 	image_done(&image);
@@ -502,7 +502,7 @@ Test(image_cache, keeps_to_its_limit)
 	cache.limit = 64 << 10;
 	cr_assert(!is_cached());
 	cr_assert(!is_cached(), "larger than its share");
-	cache.limit = 32 * (sizeof(struct kept_head) + (1 + expected.n_cells) * 8UL);
+	cache.limit = 32 * (sizeof(struct cached_head) + (1 + expected.n_cells) * 8UL);
 	cr_assert(!is_cached());
 	cr_assert(stat(kept(), &st) == 0);
 	cr_assert(is_cached());
@@ -546,7 +546,7 @@ Test(image_cache, keeps_to_its_limit_with_many_jobs, .timeout = 60)
 	struct job_cache *shared;
 	size_t n = 0;
 
-	cache.limit = 20 * 16 * (sizeof(struct kept_head) + (1 + expected.n_cells) * 8UL);
+	cache.limit = 20 * 16 * (sizeof(struct cached_head) + (1 + expected.n_cells) * 8UL);
 	shared = job_cache_new(&cache);
 	run(job_of_libc(shared));
 	unlink(kept());

@@ -15,12 +15,12 @@ static struct shares shares;
 static void take(uint32_t pid, uint64_t at, uint64_t tenths)
 {
 	for (uint64_t i = 0; i < tenths * SHARE_MAX_NS / (10 * MS); i++)
-		share_charge(&shares, pid, START + at * MS, START + (at + 1) * MS);
+		share_charge(&shares, pid, START + at * MS, START + (at + 1) * MS, SHARE_MAX_NS);
 }
 
 static bool is_taken(uint32_t pid, uint64_t at)
 {
-	return share_is_taken(&shares, pid, START + at * MS);
+	return share_is_taken(&shares, pid, START + at * MS, SHARE_MAX_NS);
 }
 
 Test(share, is_taken_by_many_walks)
@@ -68,10 +68,22 @@ Test(share, of_the_last_one_is_remembered)
 Test(share, is_not_taken_by_a_walk_that_was_preempted)
 {
 	for (uint64_t ns = 0; ns < SHARE_MAX_NS / 10; ns += SHARE_MOST_NS)
-		share_charge(&shares, 1, START, START + 500 * MS);
+		share_charge(&shares, 1, START, START + 500 * MS, SHARE_MAX_NS);
 	cr_assert_not(is_taken(1, 500));
 	take(1, 500, 9);
 	cr_assert(is_taken(1, 600));
+}
+
+/* So that honest walks, of a hundred frames that lie in many places, do not take it at a rate that the user has chosen. */
+Test(share, is_larger_at_higher_rates)
+{
+	cr_assert_eq(share_of_rate(0), SHARE_MAX_NS);
+	cr_assert_eq(share_of_rate(99), SHARE_MAX_NS);
+	cr_assert_eq(share_of_rate(999), UINT64_C(999) * SHARE_SAMPLE_NS);
+	cr_assert_eq(share_of_rate(1000000), SHARE_RATE_MAX_NS);
+	take(1, 0, 10);
+	cr_assert(share_is_taken(&shares, 1, START + 30 * MS, SHARE_MAX_NS));
+	cr_assert_not(share_is_taken(&shares, 1, START + 30 * MS, share_of_rate(999)));
 }
 
 /* A sample whose walk took long copies less. */

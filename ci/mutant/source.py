@@ -7,8 +7,9 @@ import hashlib
 import os
 import re
 
-FOLDERS = ("agent", "binaries", "bpf", "bpf/x86_64", "cache", "cfi", "deliver", "doctor", "elf", "go", "kernel", "limits", "log", "loop", "process",
-           "profiler", "report", "samples", "sandbox", "symbols", "tables", "tables/x86_64")
+FOLDERS = ("agent", "binaries", "bpf", "bpf/x86_64", "cache", "cfi", "deliver", "doctor", "elf", "formats", "functions", "go", "kernel", "limits",
+           "log", "loop", "probes", "process", "profiler", "recording", "report", "samples", "sandbox", "symbols", "tables", "tables/x86_64", "text",
+           "values")
 # Code that only the kernel runs is left to the kernel tests.
 NOT_HERE = re.compile(r"\.bpf\.[ch]$")
 COMMENT_OR_TEXT = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""", re.S)

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 
+import certificates
 import harness
 import otlp
 from agents import Agent, free_port, helpers
@@ -55,6 +56,10 @@ class Receiver:
         """Ends the faults."""
         with open(os.path.join(self.directory, "calm"), "w", encoding="utf-8"):
             pass
+
+    def attempts(self, of):
+        """The words of its plan so far."""
+        return [line.split()[1] for line in harness.read(os.path.join(self.directory, of)).splitlines()]
 
     def different(self, by):
         """The requests by that protocol, or pushed profiles. One that is repeated, as its answer was lost, has the same ids."""
@@ -279,39 +284,47 @@ class Faults(Agent):
     LONG = "test_ten_minutes",
 
     def deliver_for(self, seconds):
-        """To backends that refuse, break off or are slow at random."""
-        seed, kinds = random.randrange(1 << 30), ("grpc", "http", "push")
-        receiver = Receiver(self, self.out + ".received", "-requests", f"random:{seed}", "-connections", f"random:{seed}")
+        """To backends that refuse, break off, are slow or have an expired certificate at random. Returns the certificates."""
+        seed = random.randrange(1 << 30)
+        plan = f"random:{seed}"
+        faults = "-requests", plan, "-connections", plan
+        receiver = Receiver(self, self.out + ".received", *faults)
+        expiring, trusted = certificates.expiring(self.out + ".server", plan)
+        secured = Receiver(self, self.out + ".secured", *faults, *expiring)
+        kinds = {"grpc": (receiver, "grpc"), "http": (receiver, "http"), "push": (receiver, "push"), "tls": (secured, "http")}
         address, caller, n = f"127.0.0.1:{free_port()}", self.caller(), 0
         http = f"http://127.0.0.1:{receiver.ports['http']}"
         self.agent(*self.of_calls(caller), "--deliver", "200ms", "--spool", self.out + ".spool", "--pull", address,
                    "--backend", "grpc", "--otlp", f"grpc://127.0.0.1:{receiver.ports['grpc']}", "--backend", "http", "--otlp", http,
-                   "--backend", "push", "--pyroscope", http)
+                   "--backend", "push", "--pyroscope", http,
+                   "--backend", "tls", "--otlp", f"https://127.0.0.1:{secured.ports['http']}", "--ca-file", trusted)
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             n += len(self.call(caller, 50))
         receiver.calm()
+        secured.calm()
         wait_for(lambda: self.figures(address)["samples_total"] == n)
         self.wait_until_written(address, len(kinds))
         # The longest pause, and what came meanwhile.
         wait_for(lambda: not any(self.figures(address)[f'spooled{{backend="{kind}"}}'] for kind in kinds), 300)
         figures = self.figures(address)
         self.assertEqual(figures["intervals_failed_total"], 0)
-        for kind in kinds:
+        for kind, (at, by) in kinds.items():
             with self.subTest(kind, seed=seed):
                 delivered, failed, dropped = (figures[f'{what}_events_total{{backend="{kind}"}}']
                                               for what in ("delivered", "delivery_failed", "delivery_dropped"))
                 self.assertEqual((delivered + failed, dropped), (n, 0))
                 # One of which the answer was lost is repeated, and then refused, perhaps.
-                received = receiver.calls(kind, receiver.different(kind))
+                received = at.calls(by, at.different(by))
                 self.assertTrue(delivered <= received <= n, (delivered, failed, received, n))
                 self.assertGreater(figures[f'delivery_retried_total{{backend="{kind}"}}'], 0)
+        return secured.attempts("certificates")
 
     def test_each_call_is_delivered_once_or_counted(self):
         self.deliver_for(8)
 
     def test_ten_minutes(self):
-        self.deliver_for(600)
+        self.assertIn("expired", self.deliver_for(600))
 
 
 class Kinds(Agent):
@@ -391,17 +404,11 @@ class Secured(Agent):
             file.write(text)
         return self.path(name)
 
-    def certificate(self, name):
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                        "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout",
-                        self.path(name + ".key"), "-out", self.path(name + ".crt")], check=True, capture_output=True)
-
     def receiver(self):
         """One that wants a certificate."""
-        self.certificate("server")
-        self.certificate("client")
-        return Receiver(self, self.path("received"), "-tls", self.path("server.crt") + "," + self.path("server.key"),
-                        "-client-ca", self.path("client.crt"))
+        server = certificates.make(self.path("server"))
+        certificates.make(self.path("client"))
+        return Receiver(self, self.path("received"), "-tls", server, "-client-ca", self.path("client.crt"))
 
     def configure(self, receiver, **pyroscope):
         """Both protocols, with a section for each."""

@@ -4,6 +4,8 @@
 
 usage: check_agent_costs.py DWARFPROF PROGRAM-DIR
 """
+import contextlib
+import glob
 import http.server
 import os
 import re
@@ -38,6 +40,11 @@ class Refusing(http.server.BaseHTTPRequestHandler):
 def threads(pid):
     """Their priorities, by name."""
     return {read(f"/proc/{pid}/task/{tid}/comm").strip(): nice_of(f"/proc/{pid}/task/{tid}") for tid in os.listdir(f"/proc/{pid}/task")}
+
+
+def kept_tables(cache):
+    """Which file each is in: one that is written again is another."""
+    return {path: os.stat(path).st_ino for path in glob.glob(f"{cache}/dwarfprof/*.table")}
 
 
 class Costs(Agent):
@@ -124,6 +131,31 @@ class Costs(Agent):
         heads = [harness.dwarfprof("report", path).stdout for path in self.recordings()]
         found = {hz for head in heads for hz in re.findall(r"^\S.* at (\d+) Hz,", head, re.M)}
         self.assertTrue({"19", "9"} <= found, found)
+
+    @contextlib.contextmanager
+    def keeping_tables(self, caller, cache):
+        """An agent whose cache is there, when it has tables."""
+        self.prefix = ("unshare", "--mount", "sh", "-ec", 'mount --bind "$0" /var/cache; exec "$@"', cache)
+        agent = self.agent(*self.of_calls(caller), "--pull", self.address)
+        self.call(caller, 100)
+        # Of Python, or its library, and of the C library; smaller ones are not kept.
+        wait_for(lambda: len(kept_tables(cache)) >= 2 and self.figures(self.address)["tables_made_total"] >= 2)
+        yield
+        self.end(agent)
+
+    def test_a_restarted_agent_makes_no_table_again(self):
+        """But with another cache, it does."""
+        caller = self.caller()
+        first, other = f"{self.out}.cache", f"{self.out}.other"
+        from_cache = lambda: self.figures(self.address)["tables_from_cache_total"]
+        for cache in first, other:
+            os.mkdir(cache)
+            with self.keeping_tables(caller, cache):
+                self.assertEqual(from_cache(), 0)
+        kept = kept_tables(first)
+        with self.keeping_tables(caller, first):
+            wait_for(lambda: from_cache() == len(kept))
+        self.assertLessEqual(kept.items(), kept_tables(first).items())  # none was written again
 
     def test_names_go_last(self):
         caller = self.caller()

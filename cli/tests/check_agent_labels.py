@@ -134,6 +134,26 @@ class Cgroups(Labels):
         self.assertIn(ID, dwarfprof("report", self.store, "--by", "label:container.id").stdout)
 
 
+    def test_of_processes_that_have_ended(self):
+        """Long before anybody could read where they were. Each sh asks for its parent once."""
+        n = 100
+        starter = subprocess.Popen(["sh", "-c", f"read _; for i in $(seq {n}); do sh -c :; done"], stdin=subprocess.PIPE, text=True)
+        self.addCleanup(starter.communicate)
+        self.addCleanup(starter.kill)
+        path = self.cgroup(f"system.slice/docker-{ID}.scope")
+        with open(f"{self.mount}{path}/cgroup.procs", "w", encoding="utf-8") as file:
+            file.write(str(starter.pid))
+        agent = self.agent("-e", f"uprobe:{find_library(os.getpid())}:getppid", "--store", self.store, "--interval", "1h")
+        starter.communicate("\n")
+        self.end(agent)
+        samples = [s["labels"] or {} for s in self.samples(self.store) if s["comm"] == "sh"]
+        labels = collections.Counter((s.get("container.id"), s.get("process.linux.cgroup")) for s in samples)
+        named = sum("process.executable.path" in s for s in samples if s.get("process.linux.cgroup") == path)
+        print(f"{named} of {n} had not ended", flush=True)
+        self.assertEqual(labels[ID, path], n, labels)
+        self.assertLess(named, n)
+
+
 class Containers(Labels):
     def put(self, path, content):
         path = self.tree + path

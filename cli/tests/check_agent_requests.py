@@ -254,26 +254,13 @@ class Requests(Agent):
         token = self.out + ".token"
         write("s3cret-old\n")
         agent = self.agent("--pull", self.address, "--pull-token-file", token)
-        self.assertTrue(self.has_in_memory(agent.pid, b"s3cret-old"))
+        self.assertTrue(harness.has_in_memory(agent.pid, b"s3cret-old"))
         write("s3cret-new\n")
         agent.send_signal(signal.SIGHUP)
         wait_until_it_says(agent, "new configuration")
-        self.assertTrue(self.has_in_memory(agent.pid, b"s3cret-new"))
-        wait_for(lambda: not self.has_in_memory(agent.pid, b"s3cret-old"), 20)
+        self.assertTrue(harness.has_in_memory(agent.pid, b"s3cret-new"))
+        wait_for(lambda: not harness.has_in_memory(agent.pid, b"s3cret-old"), 20)
         self.end(agent)
-
-    @staticmethod
-    def has_in_memory(pid, text):
-        with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb") as memory:
-            for line in maps:
-                begin, end = (int(number, 16) for number in line.split()[0].split("-"))
-                # Of its heaps and stacks; others are reserved, or the kernel's.
-                if line.split()[1] == "rw-p" and len(line.split()) == 5 + ("[" in line) and end - begin <= 16 << 20:
-                    memory.seek(begin)
-                    with contextlib.suppress(OSError):
-                        if text in memory.read(end - begin):
-                            return True
-        return False
 
     def test_needs_a_library(self):
         with tempfile.TemporaryDirectory() as empty:

@@ -18,7 +18,7 @@ import chance
 import harness
 from harness import dwarfprof, program, start, wait_until_it_says
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../report/tests"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../formats/tests"))
 from readers import go_pprof, read_go  # noqa: E402
 
 HEAD = r"Allocated: (\d+) bytes in (\d+) pieces, held at the end: (\d+) bytes in (\d+)"

@@ -279,7 +279,7 @@ class Exceptions(unittest.TestCase):
         with tempfile.NamedTemporaryFile() as packed:
             packed.write(base64.b64encode(gzip.compress(written.encode())))
             packed.flush()
-            chosen = json.loads(subprocess.run(["node", os.path.join(here, "filter_html.js"), os.path.join(here, "../../report/html_filter.js"),
+            chosen = json.loads(subprocess.run(["node", os.path.join(here, "filter_html.js"), os.path.join(here, "../../formats/html_filter.js"),
                                                 packed.name], check=True, capture_output=True, text=True, timeout=60).stdout)
         views = {c["option"]: c for c in chosen if c.get("option", "").startswith("exception ")}
         frames = [f["name"] for f in json.loads(written)["shared"]["frames"]]

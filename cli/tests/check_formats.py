@@ -398,7 +398,7 @@ class Html(unittest.TestCase):
         path = os.path.join(self.directory.name, "profile")
         with open(path, "w") as file:
             file.write(re.search(r'id="profile">\s*(\S+)\s*</script>', readers.text(self.path))[1])
-        script = os.path.join(os.path.dirname(__file__), "../../report/html_filter.js")
+        script = os.path.join(os.path.dirname(__file__), "../../formats/html_filter.js")
         result = subprocess.run(["node", os.path.join(os.path.dirname(__file__), "filter_html.js"), script, path],
                                 check=True, capture_output=True, text=True, timeout=600)
         everything, *chosen = json.loads(result.stdout)

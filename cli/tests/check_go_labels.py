@@ -19,7 +19,7 @@ import tempfile
 
 import go_toolchains
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../report/tests"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../formats/tests"))
 from readers import go_pprof, read_go  # noqa: E402
 
 HZ = "1999"

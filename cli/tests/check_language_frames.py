@@ -64,7 +64,7 @@ main(Number(process.argv[2]));
 
 def pprof_readers():
     """A module that has the same name as another one."""
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../report/tests/readers.py")
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../formats/tests/readers.py")
     spec = importlib.util.spec_from_file_location("pprof_readers", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -4,6 +4,7 @@
 
 usage: check_offcpu.py DWARFPROF PROGRAM-DIR
 """
+import contextlib
 import json
 import math
 import os
@@ -342,16 +343,37 @@ class Wall(unittest.TestCase):
         self.assertGreater(slept / 1e9, 1.4 - 0.051)
         self.assertLess(slept, ended - began)  # it may wait for a CPU, too
 
-    def test_a_thread_that_comes_during_the_profile_and_stays(self):
-        code = ("import sys,threading,time\n"
-                "sys.stdin.readline()\n"
-                "threading.Thread(target=time.sleep, args=(600,)).start()\n"
-                "time.sleep(600)")
+    @contextlib.contextmanager
+    def profiled_from_its_input_on(self, code):
+        """Python that waits for its input, which ends once the profiler samples. Yields its PID, and the profiler."""
         with (target := Target("/usr/bin/python3", "-c", code, stdin=subprocess.PIPE)) as pid:
             wait_for(lambda: "pipe_read" in read(f"/proc/{pid}/stack"))
             process = start("-p", pid, "--off-cpu", "--format", "jsonl", stdout=-1, stderr=-1, text=True)
             wait_until_sampling(process)
             target.process.stdin.close()
+            yield pid, process
+
+    def test_functions_of_a_program_that_ends_when_it_wakes_up(self):
+        """Their names are in its memory."""
+        code = ("import os,sys,time\n"
+                "def rest(): time.sleep(2)\n"
+                "def outer(): rest()\n"
+                "sys.stdin.readline()\n"
+                "outer()\n"
+                "os._exit(0)")
+        with self.profiled_from_its_input_on(code) as (_, process):
+            out, err = process.communicate(timeout=60)
+        slept = [s for s in map(json.loads, out.splitlines()) if s.get("value_ns", 0) > 1.9e9]
+        self.assertEqual(len(slept), 1, err)
+        names = [frame["symbol"] for frame in slept[0]["user_stack"] if frame["kind"] == "python"]
+        self.assertEqual(names, ["rest", "outer", "<module>"])
+
+    def test_a_thread_that_comes_during_the_profile_and_stays(self):
+        code = ("import sys,threading,time\n"
+                "sys.stdin.readline()\n"
+                "threading.Thread(target=time.sleep, args=(600,)).start()\n"
+                "time.sleep(600)")
+        with self.profiled_from_its_input_on(code) as (pid, process):
             wait_for(lambda: len(os.listdir(f"/proc/{pid}/task")) == 2)
             time.sleep(0.7)  # the time that is measured
             process.send_signal(signal.SIGINT)

@@ -15,7 +15,7 @@ import harness
 import otlp
 from harness import Target, busy, dwarfprof, program
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../report/tests"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../formats/tests"))
 from readers import go_pprof, read_go  # noqa: E402
 
 # A time above 0, as Go's pprof writes it: the smallest of the rows decides about the unit.

@@ -293,7 +293,7 @@ class ProbeManager(unittest.TestCase):
                 with self.subTest(why=why):
                     self.refuse(why, *words)
             self.assertEqual(self.list(), {})
-            status = {"pid": target_of(self.socket), "probes": 0, "limit": 64, "ended": []}
+            status = {"pid": target_of(self.socket), "probes": 0, "limit": 64, "ended": [], "changed": []}
             self.assertEqual(json.loads(self.do("status", "--json")), status)
             self.assertEqual(self.do("remove", "all"), "")
             result = dwarfprof("-p", str(target.pid), "-d", "100ms", "--probe-socket", self.socket)
@@ -303,6 +303,29 @@ class ProbeManager(unittest.TestCase):
             result = dwarfprof("-a", "--probe-socket", self.socket, *options)
             self.assertEqual(result.returncode, 2)
             self.assertIn("--probe-socket", result.stderr)
+
+    def test_files_that_change(self):
+        """A name of the old file stays, so that only its path tells of the new one."""
+        written, replaced = paths = [shutil.copy(program("valued"), os.path.join(self.directory, name)) for name in ("written", "replaced")]
+        shutil.copy(program("valued"), os.path.join(self.directory, "new"))
+        meanings = "its file was written to after it was searched: ", "its file was replaced after it was searched: "
+        with self.recording("-a", "-F", "1") as said:
+            probes = [self.add(f"uprobe:{path}:take", "--name", os.path.basename(path))[0] for path in paths]
+            self.assertFalse(any("changed" in probe for probe in self.list().values()))
+            os.utime(written, (0, 0))
+            os.link(replaced, os.path.join(self.directory, "kept"))
+            os.rename(os.path.join(self.directory, "new"), replaced)
+            listed, status = self.list(), self.do("status")
+            for probe, meaning in zip(probes, meanings):
+                self.assertIn(meaning, listed[probe]["changed"])
+                self.assertIn(f"probe {probe}: {meaning}", status)
+                self.assertEqual(listed[probe]["state"], "on")
+            self.do("disable", "all")
+            self.refuse("its file was written to: remove the probe", "enable", str(probes[0]))
+            self.do("enable", str(probes[1]))
+            self.assertEqual([self.list()[probe]["state"] for probe in probes], ["off", "on"])
+        for probe, path, meaning in zip(probes, paths, meanings):
+            self.assertEqual(said[0].count(f"probe {probe} ({os.path.basename(path)}): {meaning}"), 1)
 
     def test_damaged_requests(self):
         requests = [b"{\n", b"[]\n", b"{}\n", b'{"do": 1}\n', b'{"do": "add"}\n', b'{"do": "add", "kind": "uprobe", "path": "/bin/true", "probe": "x"}\n',

@@ -6,7 +6,7 @@ usage: check_slow_files.py DWARFPROF PROGRAM-DIR
 
 The table of a large library takes seconds to read. Until it is there, all samples of another process
 are to be taken, and from then on those of the library's code are to be complete: what a complete stack
-looks like follows from the program.
+looks like follows from the program. A program that has ended by then leaves its functions' names.
 
 Files that others can map, and the profiler cannot open or read, have no tables. Those of others are made
 all the same, and a run ends when it is over, even if who waits for such a file cannot be ended. It may say
@@ -33,15 +33,17 @@ SENTENCE = "an address lies in a file that could not be opened or read"
 READ_SECONDS = 0.05
 # As the page cache reads ahead, READ_SECONDS for 128 KiB: 11 MB of .eh_frame take four seconds.
 N_FUNCTIONS, CODE_SIZE = 400_000, 100_000_000
+# For six seconds: less is assembled in less time.
+FEWER_FUNCTIONS, MORE_SECONDS = N_FUNCTIONS // 4, 6 * READ_SECONDS
 
-LIBRARY = f"""
+LIBRARY = """
 	.text
-	.rept {N_FUNCTIONS}
+	.rept {n_functions}
 	.cfi_startproc
 	push %rbp
 	.cfi_def_cfa_offset 16
 	.cfi_offset 6, -16
-	.skip {CODE_SIZE // N_FUNCTIONS}, 0x90
+	.skip {size}, 0x90
 	pop %rbp
 	.cfi_def_cfa_offset 8
 	ret
@@ -74,6 +76,19 @@ sys.stdin.readline()
 library = ctypes.CDLL(sys.argv[1])
 while not select.select([sys.stdin], [], [], 0)[0]:
     library.work(20)
+"""
+
+
+# Needs less CPU time in it than its table takes, and ends.
+SHORT = """
+import ctypes, sys, time
+def inner(library):
+    while time.process_time() < 0.5:
+        library.work(20)
+def outer(library):
+    inner(library)
+sys.stdin.readline()
+outer(ctypes.CDLL(sys.argv[1]))
 """
 
 
@@ -169,44 +184,72 @@ class Files(unittest.TestCase):
 class SlowFiles(Files):
     LONG = "test_a_library_that_takes_long_to_read",
 
-    def make_library(self):
+    def mount_library(self, n_functions, seconds):
         source, library = (os.path.join(self.directory, name) for name in ("large.S", "liblarge.so"))
         with open(source, "w") as file:
-            file.write(LIBRARY)
+            file.write(LIBRARY.format(n_functions=n_functions, size=CODE_SIZE // N_FUNCTIONS))
         subprocess.run(["gcc", "-shared", "-nostdlib", "-Wl,--build-id", "-o", library, source], check=True)
-        return library
+        self.library, = self.mount(library, ["liblarge.so"], seconds).paths()
+
+    def start_profiler(self, waiting, busy):
+        """Once it samples, the program that waits for that goes on."""
+        self.path, self.said = (os.path.join(self.directory, name) for name in ("samples.jsonl", "said"))
+        with open(self.said, "w") as file:
+            profiler = start("-v", "--no-cache", "-F", "999", "-p", f"{busy.pid},{waiting.pid}", "-o", self.path, stderr=file)
+        self.addCleanup(profiler.kill)
+        wait_for(lambda: "sampling " in harness.read(self.said))
+        waiting.stdin.write(b"\n")
+        waiting.stdin.flush()
+        return profiler
+
+    def table(self):
+        """How many ms its table took; None: it is not there."""
+        found = re.search(re.escape(self.library) + r": \d+ rows, .* (\d+)\.\d ms", harness.read(self.said))
+        return found and int(found[1])
+
+    def end_profiler(self, profiler, *pids):
+        # It writes much, for which these would leave no CPU.
+        with harness.stopped(pids):
+            profiler.send_signal(signal.SIGINT)
+            self.assertEqual(profiler.wait(60), 0, harness.read(self.said))
+        with open(self.path) as file:
+            *samples, totals = map(json.loads, file)
+        self.assertEqual(totals["lost"], 0, harness.read(self.said))
+        return samples
 
     def test_a_library_that_takes_long_to_read(self):
-        self.library, = self.mount(self.make_library(), ["liblarge.so"], READ_SECONDS).paths()
+        self.mount_library(N_FUNCTIONS, READ_SECONDS)
         busy = self.start_program("while True: pass")
         slow = self.start_program(PROGRAM, self.library)
-        path = os.path.join(self.directory, "samples.jsonl")
-        said = os.path.join(self.directory, "said")
-        with open(said, "w") as file:
-            profiler = start("-v", "--no-cache", "-F", "999", "-p", f"{busy.pid},{slow.pid}", "-o", path, stderr=file)
-        self.addCleanup(profiler.kill)
-        wait_for(lambda: "sampling " in harness.read(said))
-        slow.stdin.write(b"\n")
-        slow.stdin.flush()
-        table = re.compile(re.escape(self.library) + r": \d+ rows, .* (\d+)\.\d ms")
-        wait_for(lambda: table.search(harness.read(said)), 120)
+        profiler = self.start_profiler(slow, busy)
+        wait_for(self.table, 120)
         # Both work on, with all tables there.
         for process in (slow, busy):
             enough = cpu_time(process.pid) + 1
             wait_for(lambda process=process, enough=enough: cpu_time(process.pid) > enough)
-        # It writes much, for which these would leave no CPU.
-        with harness.stopped([slow.pid, busy.pid]):
-            profiler.send_signal(signal.SIGINT)
-            self.assertEqual(profiler.wait(60), 0, harness.read(said))
-
-        self.assertGreater(int(table.search(harness.read(said))[1]), 2000, "what this is about does not happen")
-        with open(path) as file:
-            *samples, totals = map(json.loads, file)
-        self.assertEqual(totals["lost"], 0, harness.read(said))
+        samples = self.end_profiler(profiler, slow.pid, busy.pid)
+        self.assertGreater(self.table(), 2000, "what this is about does not happen")
         of_busy = [s for s in samples if s["pid"] == busy.pid]
         self.assertFalse([s for s in of_busy if s["outcome"] not in ("complete", "no_user_stack")])
         self.check_work([s for s in samples if s["pid"] == slow.pid and s["user_stack"] and
                          s["user_stack"][0]["symbol"] == "work"])
+
+    def test_functions_of_a_program_that_ends_before(self):
+        """Their names are in its memory."""
+        self.mount_library(FEWER_FUNCTIONS, MORE_SECONDS)
+        busy = self.start_program(BUSY)
+        short = self.start_program(SHORT, self.library)
+        profiler = self.start_profiler(short, busy)
+        self.assertEqual(short.wait(60), 0)
+        self.assertFalse(self.table(), "what this is about does not happen")
+        wait_for(self.table, 120)
+        samples = [s for s in self.end_profiler(profiler, busy.pid) if s["pid"] == short.pid and s["late"] and
+                   s["outcome"] == "complete" and s["user_stack"][0]["symbol"] == "work"]
+        named = [s for s in samples if [f["symbol"] for f in s["user_stack"] if f["symbol"] in ("inner", "outer")] ==
+                 ["inner", "outer"]]
+        print(f"{len(samples)} samples, {len(named)} with names", flush=True)
+        self.assertGreater(len(samples), 100)
+        self.assertEqual(len(named), len(samples), samples[0])
 
     def check_work(self, samples):
         """From when the kernel has the table on, all is complete; what was walked before has the same root."""
@@ -368,9 +411,10 @@ class LockedMappings(Files):
     PATIENCE = HangingFiles.PATIENCE
     LOCKED = "smaps"
     N_ERRORS, N_OPENED = 2, 1
+    # No other test runs programs as this user: a profiler of the machine gives up all of a user with such lists (FETCHERS_PER_USER).
     PROGRAM = """
 import ctypes, mmap, os, sys, threading, time
-os.setgroups([]), os.setgid(65534), os.setuid(65534)
+os.setgroups([]), os.setgid(65532), os.setuid(65532)
 libc = ctypes.CDLL(None)
 libc.mmap.restype = ctypes.c_void_p
 libc.strnlen.argtypes = libc.munmap.argtypes = ctypes.c_void_p, ctypes.c_size_t
@@ -449,7 +493,7 @@ class LockedLists(LockedMappings):
     N_ERRORS, N_OPENED = 0, 2
     PROGRAM = """
 import ctypes, os, sys, threading
-os.setgroups([]), os.setgid(65534), os.setuid(65534)
+os.setgroups([]), os.setgid(65532), os.setuid(65532)
 libc = ctypes.CDLL(None)
 libc.mmap.restype = ctypes.c_void_p
 libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]

@@ -405,10 +405,10 @@ class Libraries(Calling):
         probes = ("-e", f"uprobe:{self.first}:crc32"), ("--probe", f"label:{self.first}:crc32(size=arg3:u32)"), ("-e", "uprobe:lib:counted:crc32")
         for options in probes:
             with self.subTest(options=options):
-                self.assertNotIn("while it was probed", self.change(lambda: None, *options))
-                self.assertIn(f"{self.first} was written to while it was probed: hits may be missed", self.change(write, *options))
+                self.assertNotIn(" after it was searched: ", self.change(lambda: None, *options))
+                self.assertIn(f"{self.first} was written to after it was searched: hits may be missed", self.change(write, *options))
                 shutil.copy(ZLIB, self.second)
-                self.assertIn(f"{self.first} was replaced while it was probed: hits of programs that have started since are not seen",
+                self.assertIn(f"{self.first} was replaced after it was searched: hits of programs that have started since are not seen",
                               self.change(lambda: os.rename(self.second, self.first), *options))
 
     def test_a_container_s_file(self):

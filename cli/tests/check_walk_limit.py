@@ -31,14 +31,14 @@ MOST_TIMES, MOST = 8, 1000
 TIMES = 4
 # How much longer with a copy of the stack, which then is short: the shortest of so many times, as load only adds.
 MOST_TIMES_LATE, ATTEMPTS = 1.7, 5
-# A rate at which whole walks take less than the share of the CPU, SHARE_MAX_NS of a second, in microseconds;
+# A rate at which whole walks take less than the share of the CPU, share_of_rate() of a second, in microseconds;
 # and one at which they would take more.
 HZ, SHARE_HZ = 49, 1999
-SHARE = 20000
+SHARE = 50000
 # Of ten samples nine must be bounded; up to one in 100 finds a page that was not touched yet.
 MIN_SAMPLES = chance.enough(0.01, 0.1)
-# Half a second, or longer if the program hardly gets a CPU.
-SHARE_SAMPLES = SHARE_HZ // 2
+# Two seconds, or longer if the program hardly gets a CPU.
+SHARE_SAMPLES = 2 * SHARE_HZ
 # Copies of each kind that are waited for. --max-stack ends whole ones.
 MANY, MAX_STACK = 20, 100
 

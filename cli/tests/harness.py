@@ -328,6 +328,20 @@ def end_in_time(process, seconds=5):
     return said
 
 
+def has_in_memory(pid, text):
+    """Whether these bytes are in a process's heaps or stacks."""
+    with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb") as memory:
+        for line in maps:
+            begin, end = (int(number, 16) for number in line.split()[0].split("-"))
+            # Of its heaps and stacks; others are reserved, or the kernel's.
+            if line.split()[1] == "rw-p" and len(line.split()) == 5 + ("[" in line) and end - begin <= 16 << 20:
+                memory.seek(begin)
+                with contextlib.suppress(OSError):
+                    if text in memory.read(end - begin):
+                        return True
+    return False
+
+
 def read(path):
     """The contents of a file; "" if it is gone."""
     try:

@@ -10,6 +10,7 @@
 #include "kernel/filter.h"
 #include "report/own_label.h"
 #include "report/report.h"
+#include "text/text.h"
 
 static struct options options;
 

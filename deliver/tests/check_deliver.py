@@ -21,8 +21,9 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../cli/tests"))
+import certificates  # noqa: E402
 import otlp  # noqa: E402
-from harness import wait_for  # noqa: E402
+from harness import has_in_memory, wait_for  # noqa: E402
 
 DELIVER, FEED = map(os.path.abspath, sys.argv[1:3])
 SECONDS = float(sys.argv[4]) if sys.argv[3:4] == ["--long"] else 6
@@ -219,12 +220,28 @@ class Deliveries(unittest.TestCase):
         sender.until(delivered=2, failed=0)
         self.assertEqual(receiver.got()[1]["labels"]["service_name"], "caf?")
 
+    def test_credentials_are_overwritten(self):
+        """Between requests, none is in memory. Of gRPC and TLS, other libraries have copies."""
+        subprocess.run([FEED, "pushed", "20", "x.pb.gz"], check=True, capture_output=True, cwd=self.directory)
+        for name, text in ("token", "t0ken-of-the-backend\n"), ("password", "passw0rd-of-the-backend\n"):
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                file.write(text)
+        encoded = base64.b64encode(b"me:passw0rd-of-the-backend")
+        receiver = self.receiver()
+        by_token = self.sender(url=receiver.url("http"), token=self.path("token"), header="X-Key: that-stays")
+        by_password = self.sender(url=receiver.url("http"), protocol="pyroscope", user="me", password=self.path("password"))
+        self.put(by_token, (20,))
+        self.assertEqual(by_password.ask("pprof", self.path("x.pb.gz"), "shop")["error"], 0)
+        for sender in by_token, by_password:
+            sender.until(delivered=1)
+        self.assertEqual({r["headers"]["Authorization"][0] for r in receiver.got()},
+                         {"Bearer t0ken-of-the-backend", "Basic " + encoded.decode()})
+        self.assertTrue(has_in_memory(by_token.process.pid, b"that-stays"))
+        for sender, secrets in (by_token, [b"t0ken-of-the"]), (by_password, [b"passw0rd-of-the", encoded]):
+            wait_for(lambda: not any(has_in_memory(sender.process.pid, secret) for secret in secrets), 20)
+
     def certificate(self, name):
-        """Makes a key and a certificate for 127.0.0.1."""
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                        "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout",
-                        self.path(name + ".key"), "-out", self.path(name + ".crt")], check=True, capture_output=True)
-        return f"{self.path(name)}.crt,{self.path(name)}.key"
+        return certificates.make(self.path(name))
 
     def test_who_is_trusted(self):
         server = self.certificate("server")
@@ -246,28 +263,11 @@ class Deliveries(unittest.TestCase):
 
     def test_an_expired_certificate(self):
         """The profiles wait until there is a new one."""
-        receiver = self.receiver("-tls", self.expire("expired"))
+        receiver = self.receiver("-tls", certificates.make_expired(self.path("expired")))
         sender = self.sender(url=receiver.url("https"), ca=self.path("expired.crt"))
         self.put(sender, (3,))
         wait_for(lambda: "certificate has expired" in sender.said())
         self.assertEqual((sender.counts()["spooled"], receiver.got()), (1, []))
-
-    def expire(self, name):
-        """The dates of a certificate are a matter of OpenSSL's authority, before its version 3.2."""
-        self.certificate(name)
-        for file in "index.txt", "serial":
-            with open(self.path(file), "w", encoding="utf-8") as to:
-                to.write("" if file == "index.txt" else "01\n")
-        with open(self.path("ca.cnf"), "w", encoding="utf-8") as to:
-            to.write(f"[ca]\ndefault_ca=x\n[x]\ndatabase={self.path('index.txt')}\nserial={self.path('serial')}\n"
-                     f"new_certs_dir={self.directory}\ndefault_md=sha256\npolicy=p\nx509_extensions=e\n"
-                     "[p]\ncommonName=supplied\n[e]\nsubjectAltName=IP:127.0.0.1\nbasicConstraints=CA:TRUE\n")
-        subprocess.run(["openssl", "req", "-new", "-key", self.path(name + ".key"), "-subj", f"/CN={name}", "-out",
-                        self.path("x.csr")], check=True, capture_output=True)
-        subprocess.run(["openssl", "ca", "-batch", "-selfsign", "-config", self.path("ca.cnf"), "-in", self.path("x.csr"),
-                        "-keyfile", self.path(name + ".key"), "-startdate", "20200101000000Z", "-enddate",
-                        "20200102000000Z", "-notext", "-out", self.path(name + ".crt")], check=True, capture_output=True)
-        return f"{self.path(name)}.crt,{self.path(name)}.key"
 
     def test_statuses(self):
         """What a backend refuses is counted; for what it cannot take now, it is asked again, when it says."""
@@ -468,12 +468,8 @@ class Deliveries(unittest.TestCase):
         """A receiver of a kind that does anything, and a sender."""
         plan, options, more = f"random:{seed}", {}, ()
         if kind == "https":
-            good, expired = self.certificate("good"), self.expire("expired")
-            with open(self.path("both.crt"), "w", encoding="utf-8") as both:
-                for files in good, expired:
-                    with open(files.split(",")[0], encoding="utf-8") as file:
-                        both.write(file.read())
-            more, options = ("-tls", good, "-expired", expired, "-certificates", plan), {"ca": self.path("both.crt")}
+            more, trusted = certificates.expiring(self.path("server"), plan)
+            options = {"ca": trusted}
         if kind == "push":
             options = {"protocol": "pyroscope"}
         receiver = self.receiver("-requests", plan, "-connections", plan, *more, name=kind)

@@ -33,8 +33,8 @@ static void begin(void)
 	places.fd = write_file(path, "a");
 	snprintf(places.path, sizeof(places.path), "%s", path);
 	cr_assert_eq(file_stat(places.fd, &places.file), 0);
-	cr_assert_eq(probed_files_add(&files, &places), 0);
-	cr_assert_eq(probed_files_add(&files, &places), 0);
+	cr_assert_eq(probed_files_add(&files, &places, true), 0);
+	cr_assert_eq(probed_files_add(&files, &places, true), 0);
 	uprobe_places_done(&places);
 	cr_assert_eq(files.n, 1);
 	cr_assert_eq(probed_file_change(&files.of[0]), PROBED_SAME);
@@ -80,9 +80,34 @@ Test(probed_files, may_be_replaced)
 	cr_assert_eq(probed_file_change(&files.of[0]), PROBED_REPLACED);
 }
 
+Test(probed_files, may_be_written_to_and_removed)
+{
+	cr_assert_eq(truncate(path, 0), 0);
+	cr_assert_eq(unlink(path), 0);
+	cr_assert_eq(probed_file_change(&files.of[0]), PROBED_WRITTEN);
+}
+
 Test(probed_files, may_be_removed)
 {
 	cr_assert_eq(unlink(path), 0);
+	cr_assert_eq(probed_file_change(&files.of[0]), PROBED_REPLACED);
+}
+
+/* Only the file itself is looked at then. */
+Test(probed_files, may_be_looked_at_without_their_paths)
+{
+	struct uprobe_places places = UPROBE_PLACES_NONE;
+
+	probed_files_done(&files);
+	places.fd = write_file(path, "a");
+	snprintf(places.path, sizeof(places.path), "%s", path);
+	cr_assert_eq(file_stat(places.fd, &places.file), 0);
+	cr_assert_eq(probed_files_add(&files, &places, false), 0);
+	uprobe_places_done(&places);
+	cr_assert_eq(link(path, other), 0);
+	cr_assert_eq(unlink(path), 0);
+	cr_assert_eq(probed_file_change(&files.of[0]), PROBED_SAME);
+	cr_assert_eq(unlink(other), 0);
 	cr_assert_eq(probed_file_change(&files.of[0]), PROBED_REPLACED);
 }
 
@@ -94,7 +119,7 @@ Test(probed_files, may_never_have_been_at_its_path)
 	places.fd = write_file(other, "a");
 	snprintf(places.path, sizeof(places.path), "%s/none", directory);
 	cr_assert_eq(file_stat(places.fd, &places.file), 0);
-	cr_assert_eq(probed_files_add(&files, &places), 0);
+	cr_assert_eq(probed_files_add(&files, &places, true), 0);
 	uprobe_places_done(&places);
 	cr_assert_eq(files.n, 2);
 	cr_assert_eq(probed_file_change(&files.of[1]), PROBED_SAME);

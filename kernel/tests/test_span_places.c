@@ -44,6 +44,24 @@ Test(span_places, are_not_more_than_there_are)
 	cr_assert_eq(add(3, 2, 1, 3), -ENOSPC);
 }
 
+/* The kernel looks at no others. */
+Test(span_places, are_counted_up_to_the_last_one)
+{
+	struct dp_span_places before, both;
+
+	cr_assert_eq(add(1, 0, 2, 1), 0);
+	cr_assert_eq(all.n, 2);
+	before = all;
+	cr_assert_eq(add(2, 1, 1, 2), 0);
+	cr_assert_eq(all.n, 3);
+	span_places_common(&before, &all, &both);
+	cr_assert_eq(both.n, 2);
+	span_places_drop(&all, 1);
+	cr_assert(all.n == 3 && all.of[0].id == 0);
+	span_places_drop(&all, 2);
+	cr_assert_eq(all.n, 0);
+}
+
 Test(span_places, are_timed_until_the_last_one_is_gone)
 {
 	struct dp_span_places timed = { .are_timed = 1 };

@@ -6,10 +6,12 @@
 #include <glob.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -231,6 +233,49 @@ Test(lib, needs_no_format)
 	cr_assert_eq(dwarfprof_lost(profiler), 0);
 	cr_assert_null(dwarfprof_free(profiler));
 	cr_assert_null(dwarfprof_free(NULL));
+}
+
+/* A child that executes a program, or waits. */
+static pid_t start_child(const char *program)
+{
+	pid_t pid = fork();
+
+	cr_assert_geq(pid, 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (program)
+			execl(program, program, NULL);
+		pause();
+		_exit(127);
+	}
+	return pid;
+}
+
+static void end_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* Programs that start are records, which come without samples. */
+Test(lib, wakes_its_host_for_a_program_that_starts, .timeout = 120)
+{
+	struct dwarfprof_options o = options();
+	pid_t idle = start_child(NULL), program;
+	struct dwarfprof *profiler;
+	struct pollfd fd = { .events = POLLIN };
+
+	o.pids = &idle;
+	cr_assert_eq(dwarfprof_start(&o, &profiler), 0);
+	fd.fd = dwarfprof_fd(profiler);
+	/* What the start has left to do. On a machine where programs start all the time, there is always something. */
+	for (int i = 0; i < 50 && poll(&fd, 1, 200) > 0; i++)
+		cr_assert_eq(dwarfprof_run(profiler, 0), 0);
+	program = start_child("/bin/true");
+	cr_assert_eq(poll(&fd, 1, 10000), 1);
+	end_child(program);
+	end_child(idle);
+	cr_assert_null(dwarfprof_free(profiler));
 }
 
 /* Starts a profiler with a helper, and runs it until the thread's function was seen. */

@@ -75,6 +75,25 @@ Test(loop, calls_only_the_function_of_what_can_be_read)
 	world_done(&w);
 }
 
+/* What is not the loop's ends the wait if it is asked for, and calls nothing. */
+Test(loop, waits_with_another_descriptor)
+{
+	const uint64_t long_ns = UINT64_C(60000000000);
+	struct world w;
+
+	world_init(&w, 1, 0);
+	eventfd_write(w.fds[1], 1);
+	cr_assert_eq(loop_run_with(&w.loop, w.fds[1], long_ns), 0);
+	cr_assert_eq(n_told(&w), 0);
+	cr_assert_eq(loop_run_with(&w.loop, -1, 1), 0);
+	eventfd_write(w.fds[0], 1);
+	cr_assert_eq(loop_run_with(&w.loop, -1, long_ns), 0);
+	cr_assert(w.n_told[0] == 1 && n_told(&w) == 1);
+	cr_assert_eq(loop_run_with(&w.loop, w.fds[1], 0), 0);
+	cr_assert_eq(w.n_told[0], 2);
+	world_done(&w);
+}
+
 Test(loop, gets_round_to_each_of_many)
 {
 	struct world w;

@@ -119,7 +119,7 @@ Test(sideband, cpus_come_and_go)
 			name = kallsyms_find(kallsyms, address, &offset);
 			cr_assert(name && offset == 0 && strstr(name, names[i]), "%s", names[i]);
 			if (i == 0)
-				cr_assert(sideband_add_cpu(listeners[0], 0) >= 0);
+				cr_assert_eq(sideband_add_cpu(listeners[0], 0), 0);
 			cr_assert(sideband_take_loss(listeners[0]) == (i == 0), "%s", names[i]);
 			close(fd);
 		}
@@ -127,8 +127,8 @@ Test(sideband, cpus_come_and_go)
 	/* A CPU that goes offline twice, and one that comes online twice. */
 	sideband_drop_cpu(listeners[0], 0);
 	sideband_drop_cpu(listeners[0], 0);
-	cr_assert(sideband_add_cpu(listeners[0], 0) >= 0);
-	cr_assert(sideband_add_cpu(listeners[0], 0) >= 0);
+	cr_assert_eq(sideband_add_cpu(listeners[0], 0), 0);
+	cr_assert_eq(sideband_add_cpu(listeners[0], 0), 0);
 }
 
 Test(sideband, others_may_listen)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/root_main.h"
+#include "formats/report_format.h"
 #include "kernel/filter.h"
 #include "kernel/session.h"
 #include "log/clock.h"

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "formats/report_format.h"
 #include "kernel/filter.h"
 #include "kernel/permission.h"
 #include "kernel/run_stats.h"
@@ -53,9 +54,10 @@ int __wrap_session_sample_cpus(struct session *session, unsigned int hz, const c
 void __wrap_session_stop(struct session *session);
 int __wrap_sideband_new(unsigned int n_cpus, struct sideband **ret);
 struct sideband *__wrap_sideband_free(struct sideband *sideband);
-const int *__wrap_sideband_fds(const struct sideband *sideband, size_t *ret_n);
-bool __wrap_sideband_gather(struct sideband *sideband, const struct process_table *table,
-			    uint64_t ns);
+int __wrap_sideband_fd(const struct sideband *sideband);
+struct sideband_look __wrap_sideband_look(struct sideband *sideband,
+					  const struct process_table *table);
+uint64_t __wrap_sideband_n_read(const struct sideband *sideband);
 int __wrap_uevent_open(void);
 struct run_stats __wrap_run_stats_of(const struct session *session);
 
@@ -134,10 +136,14 @@ struct sideband *__wrap_sideband_free(struct sideband *sideband)
 	return NULL;
 }
 
-const int *__wrap_sideband_fds(const struct sideband *sideband, size_t *ret_n)
+int __wrap_sideband_fd(const struct sideband *sideband)
 {
-	*ret_n = 0;
-	return NULL;
+	return -1;
+}
+
+uint64_t __wrap_sideband_n_read(const struct sideband *sideband)
+{
+	return 0;
 }
 
 struct run_stats __wrap_run_stats_of(const struct session *session)
@@ -163,10 +169,10 @@ void profiled_function(void)
  * During sampling: a sample; unless that is all, another program is executed, and minutes pass; the
  * process ends.
  */
-bool __wrap_sideband_gather(struct sideband *sideband, const struct process_table *table,
-			    uint64_t ns)
+struct sideband_look __wrap_sideband_look(struct sideband *sideband,
+					  const struct process_table *table)
 {
-	return false;
+	return (struct sideband_look){ .haste = SIDEBAND_NOW };
 }
 
 int __wrap_sideband_drain(struct sideband *sideband, struct process_table *table)

@@ -43,6 +43,14 @@ Test(frame, is_where_its_call_is_in_compiled_code)
 	jit_free(compiled.jit);
 }
 
+static uint64_t number_read;
+
+static void note_read(struct code_source *source, uint64_t number)
+{
+	(void)source;
+	number_read = number;
+}
+
 static size_t locate_two(struct code_source *source, uint64_t number, const uint64_t **ret,
 			 bool *ret_is_near)
 {
@@ -56,7 +64,7 @@ static size_t locate_two(struct code_source *source, uint64_t number, const uint
 
 Test(frame, is_marked_if_its_functions_are_those_of_a_place_near_it)
 {
-	struct code_source source = { .locate = locate_two };
+	struct code_source source = { .read = note_read, .locate = locate_two };
 	struct frame frame = { .offset = 7, .module = &compiled, .method = DP_METHOD_JAVA };
 	struct frame found[DP_MAX_FRAMES];
 	bool is_cut;
@@ -73,8 +81,10 @@ Test(frame, is_marked_if_its_functions_are_those_of_a_place_near_it)
 	frame.offset = 6;
 	cr_assert_eq(frames_locate(&frame, 1, UINT64_MAX, found, &is_cut), 2);
 	cr_expect(!frame_is_near(&found[0]) && !frame_is_near(&found[1]));
+	cr_expect_eq(number_read, 0, "by another thread");
 	frame.offset = 7;
 	frame_locate(&frame, UINT64_MAX);
+	cr_expect_eq(number_read, 7);
 	cr_expect(frame_is_near(&frame) && frame.offset == 2);
 	compiled.code = NULL;
 	jit_free(compiled.jit);

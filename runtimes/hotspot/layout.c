@@ -246,7 +246,7 @@ int hotspot_layout_read(struct hotspot_layout *ret, const struct vm_structs *tab
 	static const enum vm_struct types[] = { VM_TYPES, VM_TYPE_STRIDE, VM_TYPE_NAME,
 						VM_TYPE_SIZE };
 	const struct tables t = { tables, bias, read, memory };
-	uint64_t continuation = 0;
+	uint64_t chunk = 0;
 	int err;
 
 	memset(ret, 0, sizeof(*ret));
@@ -263,12 +263,12 @@ int hotspot_layout_read(struct hotspot_layout *ret, const struct vm_structs *tab
 	if (err == 0)
 		err = read_value_if_any(&t, types, "ConstMethod", &ret->const_size);
 	if (err == 0)
-		err = read_value_if_any(&t, types, "ContinuationEntry", &continuation);
+		err = read_value_if_any(&t, types, "InstanceStackChunkKlass", &chunk);
 	if (err == 0)
 		err = read_frame(&t, ret);
 	if (err < 0)
 		return err == -ENOTSUP ? err : -EAGAIN;
-	ret->has_continuations = continuation > 0;
+	ret->has_continuations = chunk > 0;
 	rename_member(ret, HOTSPOT_ARRAY_LENGTH, HOTSPOT_ARRAY_LENGTH_GENERIC);
 	rename_member(ret, HOTSPOT_SYMBOL_BODY, HOTSPOT_SYMBOL_BODY_WHOLE);
 	rename_class_members(ret);

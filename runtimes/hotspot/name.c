@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "runtimes/hotspot/layout.h"
 #include "runtimes/hotspot/scope.h"
+#include "runtimes/memory.h"
 #include "runtimes/runtime.h"
 
 /* Names of blobs are short. */
@@ -251,13 +252,6 @@ static int check_constant(const struct reader *r, const struct dp_runtime_frame 
 	return err == 0 && constant != frame->tag ? -ESTALE : err;
 }
 
-/* What is read from here on is how it is now. */
-static void forget(const struct reader *r)
-{
-	if (r->memory->forget)
-		r->memory->forget(r->memory->arg);
-}
-
 static int read_interpreted(const struct reader *r, const struct dp_runtime_frame *frame,
 			    struct runtime_code **code)
 {
@@ -267,7 +261,7 @@ static int read_interpreted(const struct reader *r, const struct dp_runtime_fram
 		err = read_shown(r, frame->tag, *code);
 	if (err == 0)
 		err = add_lines(r, frame->tag, code);
-	forget(r);
+	memory_forget(r->memory);
 	/* Until here it may have become another one's. */
 	return err < 0 ? err : check_constant(r, frame);
 }
@@ -312,7 +306,7 @@ static int read_compiled(const struct reader *r, const struct dp_runtime_frame *
 		err = read_member(r, method, HOTSPOT_METHOD_CONST, &constant);
 	if (err == 0)
 		err = read_shown(r, constant, code);
-	forget(r);
+	memory_forget(r->memory);
 	/* Until here it may have become another one's. */
 	return err < 0 ? err : check_id(r, frame);
 }

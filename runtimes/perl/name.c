@@ -156,13 +156,6 @@ static int find_name(const struct reader *r, struct name *ret)
 	return err == 0 && check != r->frame->tag >> 32 ? -ESTALE : err;
 }
 
-/* From here on, memory is read as it is now. */
-static void look_again(const struct reader *r)
-{
-	if (r->memory->forget)
-		r->memory->forget(r->memory->arg);
-}
-
 static int read_name(const struct reader *r, char ret[RUNTIME_NAME_SIZE])
 {
 	const char *fixed = fixed_names[(r->frame->code & DP_PERL_CODES) % DP_N_PERL_CODES];
@@ -180,7 +173,7 @@ static int read_name(const struct reader *r, char ret[RUNTIME_NAME_SIZE])
 		err = read_hek(r, found.hek, name);
 	if (err == 0)
 		err = read_package(r, found.package, package);
-	look_again(r);
+	memory_forget(r->memory);
 	if (err == 0)
 		err = find_name(r, &again);
 	if (err < 0)
@@ -259,7 +252,7 @@ static int read_place(const struct reader *r, struct runtime_code *ret)
 
 	if (err == 0)
 		err = read_file(r, file, ret->file);
-	look_again(r);
+	memory_forget(r->memory);
 	if (err == 0)
 		err = find_place(r, &line_again, &file_again);
 	if (err == 0)

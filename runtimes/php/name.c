@@ -94,22 +94,35 @@ static int read_line(const struct reader *r, uint64_t function, uint64_t positio
 	return memory_half(r->memory, instructions + position + l->line, ret);
 }
 
-/* Pages are kept: reads from here on see memory as it is now. */
-static void forget(const struct reader *r)
+/* zend_inline_hash_func(), Zend/zend_string.h, where a word has 64 bits. */
+static uint64_t hash_of(const char *text, size_t n)
 {
-	if (r->memory->forget)
-		r->memory->forget(r->memory->arg);
+	uint64_t hash = 5381;
+
+	for (size_t i = 0; i < n; i++)
+		hash = hash * 33 + (unsigned char)text[i];
+	return hash | UINT64_C(1) << 63;
 }
 
-/* Another string in its place has a hash of 0 before its text is there (zend_string_alloc(),
- * Zend/zend_string.h). */
+/*
+ * Another string in its place has a hash of 0 before its text is there (zend_string_alloc(),
+ * Zend/zend_string.h). What else is there may have left the hash as it was: the text has to have it.
+ */
 static int read_text_and_hash(const struct reader *r, const struct dp_chain *chain, uint64_t string,
 			      char ret[RUNTIME_NAME_SIZE], uint64_t *ret_hash)
 {
+	uint64_t size = 0;
 	int err = read_text(r, string, ret);
 
-	forget(r);
-	return err < 0 ? err : memory_word(r->memory, string + chain->hash, ret_hash);
+	memory_forget(r->memory);
+	if (err == 0)
+		err = memory_word(r->memory, string + chain->hash, ret_hash);
+	if (err == 0)
+		err = memory_word(r->memory, string + r->names->string_size, &size);
+	if (err == 0 && *ret_hash != 0 && size < RUNTIME_NAME_SIZE &&
+	    hash_of(ret, size) != *ret_hash)
+		err = -ESTALE;
+	return err;
 }
 
 /*
@@ -240,7 +253,9 @@ static int read_function(const struct reader *r, const struct dp_chain *chain,
 	if (err == 0 && !is_native)
 		err = read_line(r, frame->code, frame->position & ~DP_RUNTIME_ENTRY,
 				&code->first_line);
-	return err;
+	memory_forget(r->memory);
+	/* Until here it may have become another one's. */
+	return err < 0 ? err : memory_check_tag(r->memory, chain, frame);
 }
 
 int php_read_code(const void *layout, const struct dp_runtime_frame *frame,

@@ -250,7 +250,11 @@ static int read_iseq(const struct reader *r, const struct dp_chain *chain,
 		err = read_string(r, string, (*ret)->function);
 	if (err == 0)
 		err = memory_word(r->memory, body + l->path, &string);
-	return err < 0 ? err : read_path(r, string, (*ret)->file);
+	if (err == 0)
+		err = read_path(r, string, (*ret)->file);
+	memory_forget(r->memory);
+	/* Until here it may have become another one's. */
+	return err < 0 ? err : memory_check_tag(r->memory, chain, frame);
 }
 
 int ruby_read_code(const void *layout, const struct dp_runtime_frame *frame,

@@ -46,6 +46,8 @@ import tempfile
 import fetched
 
 HZ = "997"
+# A hundred frames in the heap, read one by one, take about as much of a CPU at that rate as a process may (bpf/share.h).
+HEAP_HZ = "199"
 SHARE = 0.95
 COMPLETE = 0.95
 MIN_SAMPLES = 150
@@ -72,6 +74,8 @@ PARKED = {
 # Virtual threads on one carrier.
 ONE_CARRIER = ["-Djdk.virtualThreadScheduler.parallelism=1", "-Djdk.virtualThreadScheduler.maxPoolSize=1"]
 FIRST_VIRTUAL = 21
+# The first whose tables say where a stack goes on behind frames in the heap.
+FIRST_THAWED = 22
 Mode = collections.namedtuple("Mode", "name flags arguments")
 ALL = [*(Mode(name, flags, ()) for name, flags in MODES.items()),
        *(Mode(name + "GC", ["-XX:-Inline", "-XX:+UnlockExperimentalVMOptions", f"-XX:+Use{name}GC", "-Xmx96m"], ("litter",))
@@ -126,7 +130,7 @@ def parse(text, is_virtual):
             names, files, lines, thread = names[:n], files[:n], lines[:n], CARRIER_NAME
         yield {"mark": mark, "thread": thread, "began": int(began), "end": int(end), "is_virtual": is_virtual,
                "frames": [plain(n) for n in names], "lines": [int(n) for n in lines],
-               "files": [None if f == "null" else f for f in files]}
+               "files": [None if f in ("null", "<Unknown>") else f for f in files]}
 
 
 def n_carried(names):
@@ -200,6 +204,7 @@ class Run:
     def __init__(self, options, home, mode, folder):
         self.options, self.mode, self.folder = options, mode.name, folder
         self.name = f"{version_of(home)}, {mode.name}"
+        self.version = int(re.search(r"version (\d+)", self.name)[1])
         self.is_virtual, self.parks = "virtual" in mode.arguments, "parks" in mode.arguments
         self.java = [home + "/bin/java", *HIDDEN, *mode.flags]
         self.program = ["-cp", folder, "Chain", str(options.seed)]
@@ -207,13 +212,13 @@ class Run:
 
     def is_possible(self):
         """Does the JVM have that collector, and virtual threads?"""
-        if self.is_virtual and int(re.search(r"version (\d+)", self.name)[1]) < FIRST_VIRTUAL:
+        if self.is_virtual and self.version < FIRST_VIRTUAL:
             return False
         return subprocess.run([*self.java, "-version"], capture_output=True, check=False).returncode == 0
 
     def samples(self, seconds):
         out = os.path.join(self.folder, "out.jsonl")
-        command = [self.options.dwarfprof, "record", "-F", HZ, "-o", out, "--", *self.java, *self.program,
+        command = [self.options.dwarfprof, "record", "-F", HEAP_HZ if self.parks else HZ, "-o", out, "--", *self.java, *self.program,
                    str(seconds), *self.arguments]
         printed = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=600).stdout
         windows = list(parse(printed.decode(), self.is_virtual))
@@ -268,8 +273,9 @@ class Run:
             n, complete, rootless = counts["samples"], counts["complete"], counts["rootless"]
             wanted = 0 if self.mode in INLINING else SHARE
             right = counts["wrong"] == 0 and rootless == 0
-            may_be_cut = self.mode == "parked, ZGC"
-            lines = counts["lines"] / max(counts["lines"] + counts["no lines"], 1)
+            may_be_cut = self.mode == "parked, ZGC" or (self.parks and self.version < FIRST_THAWED)
+            n_lines = counts["lines"] + counts["no lines"]
+            lines = counts["lines"] / n_lines if n_lines > 0 else float(may_be_cut)
             good = (right and n >= MIN_SAMPLES and lines >= SHARE and counts["whole"] >= wanted * n and
                     counts["unloaded"] <= (1 - SHARE) * n and complete + may_be_cut * counts["cut"] >= COMPLETE * n and
                     counts["in heap"] >= self.parks * MIN_SAMPLES)

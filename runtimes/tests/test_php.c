@@ -38,6 +38,9 @@ static const struct dp_runtime_image image = {
 static struct dp_runtime_frame frame;
 static struct runtime_code *code;
 
+/* Of "/a/b.php" (zend_inline_hash_func(), Zend/zend_string.h) */
+#define FILE_HASH UINT64_C(0x801ae4e37b455f1c)
+
 static void put_string(uint64_t at, const char *text)
 {
 	put_word(at + 16, strlen(text));
@@ -118,13 +121,18 @@ Test(php, native_functions_have_no_file)
 /* Of a script, all but the name of its file may be gone. */
 Test(php, scripts_are_known_by_their_files)
 {
-	frame = (struct dp_runtime_frame){ FILE_NAME | DP_CHAIN_FILE, 17 | DP_RUNTIME_ENTRY, 99 };
-	put_word(FILE_NAME + 8, 99);
+	frame = (struct dp_runtime_frame){ FILE_NAME | DP_CHAIN_FILE, 17 | DP_RUNTIME_ENTRY,
+					   FILE_HASH };
+	put_word(FILE_NAME + 8, FILE_HASH);
 	cr_assert_eq(read_code(), 0);
 	cr_assert_str_eq(code->function, "<main>");
 	cr_assert_str_eq(code->file, "/a/b.php");
 	cr_assert_eq(runtime_php.line(&image, code, &frame), 17);
 	put_word(FILE_NAME + 8, 98);
+	cr_assert_eq(read_code(), -ESTALE);
+	/* What has overwritten the text may have left the hash. */
+	put_word(FILE_NAME + 8, FILE_HASH);
+	put_string(FILE_NAME, "/a/c.php");
 	cr_assert_eq(read_code(), -ESTALE);
 	frame.code = 8 | DP_CHAIN_FILE;
 	cr_assert_eq(read_code(), -EFAULT);
@@ -155,7 +163,7 @@ Test(php, evaluated_code_is_known_by_its_text)
 	cr_assert_str_eq(code->file, EVALUATED);
 	cr_assert_eq(runtime_php.line(&image, code, &frame), 17);
 	/* It may have got a hash by now. */
-	put_word(FILE_NAME + 8, 99);
+	put_word(FILE_NAME + 8, FILE_HASH);
 	cr_assert_eq(read_code(), 0);
 	put_string(FILE_NAME, OTHER_EVALUATED);
 	cr_assert_eq(read_code(), -ESTALE);
@@ -175,15 +183,15 @@ Test(php, closures_are_known_by_what_is_shown)
 {
 	frame.code |= DP_CHAIN_LINE;
 	frame.position = 17 | DP_RUNTIME_ENTRY;
-	frame.tag = chain_tag(99, chain_tag(hash_of("run"), hash_of("A\\B")));
-	put_word(FILE_NAME + 8, 99);
+	frame.tag = chain_tag(FILE_HASH, chain_tag(hash_of("run"), hash_of("A\\B")));
+	put_word(FILE_NAME + 8, FILE_HASH);
 	cr_assert_eq(read_code(), 0);
 	cr_assert_str_eq(code->function, "A\\B::run");
 	cr_assert_str_eq(code->file, "/a/b.php");
 	cr_assert_eq(runtime_php.line(&image, code, &frame), 17);
 	put_word(FILE_NAME + 8, 98);
 	cr_assert_eq(read_code(), -ESTALE);
-	put_word(FILE_NAME + 8, 99);
+	put_word(FILE_NAME + 8, FILE_HASH);
 	put_string(NAME, "rum");
 	cr_assert_eq(read_code(), -ESTALE);
 	put_string(NAME, "run");
@@ -191,7 +199,7 @@ Test(php, closures_are_known_by_what_is_shown)
 	cr_assert_eq(read_code(), -ESTALE);
 	put_word(FUNCTION + 16, 0);
 	cr_assert_eq(read_code(), -ESTALE);
-	frame.tag = chain_tag(99, chain_tag(hash_of("run"), 0));
+	frame.tag = chain_tag(FILE_HASH, chain_tag(hash_of("run"), 0));
 	cr_assert_eq(read_code(), 0);
 	cr_assert_str_eq(code->function, "run");
 }
@@ -218,8 +226,8 @@ Test(php, long_names_of_closures_are_shown_as_far_as_they_are_known)
 	memset(name, 'f', sizeof(name) - 1);
 	memset(class_name, 'C', sizeof(class_name) - 1);
 	frame.code |= DP_CHAIN_LINE;
-	frame.tag = chain_tag(99, chain_tag(hash_of(name), hash_of(class_name)));
-	put_word(FILE_NAME + 8, 99);
+	frame.tag = chain_tag(FILE_HASH, chain_tag(hash_of(name), hash_of(class_name)));
+	put_word(FILE_NAME + 8, FILE_HASH);
 	put_string(LONG_CLASS_NAME, class_name);
 	put_word(CLASS + 8, LONG_CLASS_NAME);
 	put_string(LONG_NAME, name);
@@ -228,7 +236,7 @@ Test(php, long_names_of_closures_are_shown_as_far_as_they_are_known)
 	cr_assert_eq(strspn(code->function, "C"), DP_CHAIN_TEXT_SIZE);
 	cr_assert_eq(strspn(code->function + DP_CHAIN_TEXT_SIZE, ":"), 2);
 	put_word(FUNCTION + 16, 0);
-	frame.tag = chain_tag(99, chain_tag(hash_of(name), 0));
+	frame.tag = chain_tag(FILE_HASH, chain_tag(hash_of(name), 0));
 	cr_assert_eq(read_code(), 0);
 	cr_assert_eq(strlen(code->function), DP_CHAIN_TEXT_SIZE);
 	cr_assert_eq(strspn(code->function, "f"), DP_CHAIN_TEXT_SIZE);
@@ -264,8 +272,8 @@ Test(php, another_file_in_its_place_is_not_named)
 {
 	const struct runtime_memory changing = { read_bytes, NULL, make_other };
 
-	frame = (struct dp_runtime_frame){ FILE_NAME | DP_CHAIN_FILE, 17, 99 };
-	put_word(FILE_NAME + 8, 99);
+	frame = (struct dp_runtime_frame){ FILE_NAME | DP_CHAIN_FILE, 17, FILE_HASH };
+	put_word(FILE_NAME + 8, FILE_HASH);
 	cr_assert_eq(runtime_php.read(&image, &frame, &changing, &code), -ESTALE);
 }
 

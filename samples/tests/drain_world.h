@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "kernel/filter.h"
 #include "process/process_list.h"
 #include "process/tests/process_world.h"
@@ -30,6 +31,8 @@ static struct filter filter;
 static struct unwinder *unwinder;
 static struct reported reported[MAX_RECORDS];
 static size_t n_reported;
+static struct frame code[8]; /* that is to be read before its samples are reported */
+static size_t n_code;
 static size_t n_at_boundary; /* SIZE_MAX: not reached yet */
 static struct totals last_totals;
 static bool is_full;
@@ -39,6 +42,8 @@ static uint64_t added_ns; /* to what the clock says */
 bool __wrap_report_queue_is_full(struct report_queue *report_queue);
 int __wrap_report_queue_add(struct report_queue *report_queue, const struct sample *sample,
 			    const struct totals *totals);
+int __wrap_report_queue_read_code(struct report_queue *report_queue, const struct frame *frames,
+				  size_t n);
 int __wrap_report_queue_take(struct report_queue *report_queue, size_t i, struct report *report,
 			     const struct totals *totals, uint64_t now_ns, report_taken_fn fn,
 			     void *arg);
@@ -125,6 +130,15 @@ int __wrap_report_queue_add(struct report_queue *report_queue, const struct samp
 	return 0;
 }
 
+int __wrap_report_queue_read_code(struct report_queue *report_queue, const struct frame *frames,
+				  size_t n)
+{
+	cr_assert(n > 0 && n_code + n <= ARRAY_SIZE(code));
+	memcpy(&code[n_code], frames, n * sizeof(*frames));
+	n_code += n;
+	return 0;
+}
+
 int __wrap_report_queue_take(struct report_queue *report_queue, size_t i, struct report *report,
 			     const struct totals *totals, uint64_t now_ns, report_taken_fn fn,
 			     void *arg)
@@ -175,7 +189,7 @@ static struct named_sample *add_sample(int n, uint64_t time)
 	return add_sample_of(PID(n), p ? p->snapshot : NULL, time, frames);
 }
 
-static void add_end(uint32_t tid, uint64_t time, uint64_t end_time)
+static inline void add_end(uint32_t tid, uint64_t time, uint64_t end_time)
 {
 	struct dp_off_cpu_end block_end = {
 		.part = { DP_RECORD_OFF_CPU_END, sizeof(block_end) },
@@ -185,6 +199,75 @@ static void add_end(uint32_t tid, uint64_t time, uint64_t end_time)
 	};
 
 	add_record(&block_end, sizeof(block_end));
+}
+
+/*
+ * Adds the stack of a sample of the first process: the words at its stack pointer, up to the end of
+ * a page.
+ */
+static inline void add_chunk(uint32_t tid, uint64_t time, const uint64_t words[8])
+{
+	struct {
+		struct dp_chunk chunk;
+		uint64_t words[8];
+	} record = {
+		.chunk = { .part = { DP_RECORD_CHUNK, sizeof(record) },
+			   .tid = tid,
+			   .time_ns = time,
+			   .start = STACK,
+			   .n_bytes = 64,
+			   .regs.reg = { [DP_REG_PC] = 0x1010,
+					 [DP_REG_SP] = STACK,
+					 [DP_REG_FP] = STACK } },
+	};
+
+	memcpy(record.words, words, sizeof(record.words));
+	add_record(&record, sizeof(record));
+}
+
+static inline struct named_sample *add_late(uint64_t time, const uint64_t words[8])
+{
+	struct named_sample *s;
+
+	add_chunk((uint32_t)PID(0) + 100, time, words);
+	s = add_sample(0, time);
+	s->sample.n_chunks = 1;
+	s->sample.flags = DP_SAMPLE_LATE;
+	s->sample.outcome = DP_NO_MAPPING;
+	s->sample.n_user = 1;
+	s->sample.n_kernel = 0;
+	return s;
+}
+
+/* A sample that the kernel has walked up to its second frame, with a function of a runtime. */
+static inline void add_late_function(unsigned int kind, uint64_t position, const uint64_t words[8])
+{
+	struct named_sample *s = add_late(now - 100 * MS, words);
+	struct record *r = &records[n_records - 1];
+	struct {
+		struct dp_runtime head;
+		struct dp_runtime_frame frame;
+	} runtime = { { { DP_RECORD_RUNTIME, sizeof(runtime) }, (__u8)kind, 0, 1 },
+		      { .code = 0x5000, .position = position } };
+
+	s->sample.n_user = 2;
+	s->sample.flags |= DP_SAMPLE_RUNTIME;
+	s->sample.part.size = (__u32)(sizeof(s->sample) + 2 * sizeof(*s->frames));
+	memcpy(&s->frames[2], &runtime, sizeof(runtime));
+	r->size = sizeof(*s) + 2 * sizeof(*s->frames) + sizeof(runtime);
+}
+
+/* A list of mappings of the first process. */
+static inline struct process *await_list(uint64_t number)
+{
+	struct process *p = process_table_find(&table, PID(0));
+
+	p->list = calloc(1, sizeof(*p->list));
+	cr_assert(p->list);
+	p->list->number = number;
+	p->list->time = now - 150 * MS;
+	table.n_awaited = 1;
+	return p;
 }
 
 /* Reads what there is, and reports what is certain. */

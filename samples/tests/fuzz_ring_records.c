@@ -3,8 +3,9 @@
  * Records of the kernel's rings of any bytes become a recording, which is read back. Input: flags
  * (1), and what is in the rings (fuzz_rings.h).
  */
+#include "formats/report_format.h"
 #include "kernel/filter.h"
-#include "report/recording_reader.h"
+#include "recording/recording_reader.h"
 #include "samples/tests/fuzz_rings.h"
 
 enum {

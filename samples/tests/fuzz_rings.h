@@ -50,6 +50,7 @@ static uint64_t n_reported;
 bool __wrap_report_queue_is_full(struct report_queue *queue);
 int __wrap_report_queue_add(struct report_queue *queue, const struct sample *sample,
 			    const struct totals *totals);
+int __wrap_report_queue_read_code(struct report_queue *queue, const struct frame *frames, size_t n);
 
 int __wrap_session_read_rings(struct session *session, ring_fn fn, void *arg)
 {
@@ -219,6 +220,14 @@ int __wrap_report_queue_add(struct report_queue *queue, const struct sample *sam
 	n_reported++;
 	check_sample(sample, totals);
 	return report_add(report, sample, totals);
+}
+
+int __wrap_report_queue_read_code(struct report_queue *queue, const struct frame *frames, size_t n)
+{
+	EXPECT(n > 0 && n <= DP_MAX_FRAMES);
+	for (size_t i = 0; i < n; i++)
+		frame_read(&frames[i]);
+	return 0;
 }
 
 /* Two processes with code in no file, which are known from the start. */

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "report/tests/fuzz_report.h"
+#include "formats/tests/fuzz_report.h"
 #include "samples/tests/fuzz_rings.h"
 
 /* Where the first process has mapped the file. */

@@ -60,14 +60,14 @@ static void take_added(uint64_t time, uint64_t begin_ns)
 		  begin_ns };
 	const struct sample sample = { .time_ns = time, .tid = TID, .pid = TID };
 	struct span_list calls;
-	struct kept_sample *kept;
+	struct owned_sample *kept;
 
 	cr_assert_eq(spans_find(&spans, &raw.head, NULL, &sample, &calls), 0);
 	if (!spans_hold(&spans, &calls)) {
 		cr_assert_eq(report_any(NULL, &sample), 0);
 		return;
 	}
-	cr_assert_eq(kept_sample_new(&sample, &calls, &kept), 0);
+	cr_assert_eq(owned_sample_new(&sample, &calls, &kept), 0);
 	cr_assert_eq(spans_keep(&spans, kept), 0);
 }
 

@@ -112,44 +112,6 @@ Test(drain, leaves_out_other_names)
 	cr_assert_eq(reported[1].sample.time_ns, now - 80 * MS);
 }
 
-/*
- * Adds the stack of a sample of the first process: the words at its stack pointer, up to the end of
- * a page.
- */
-static void add_chunk(uint32_t tid, uint64_t time, const uint64_t words[8])
-{
-	struct {
-		struct dp_chunk chunk;
-		uint64_t words[8];
-	} record = {
-		.chunk = { .part = { DP_RECORD_CHUNK, sizeof(record) },
-			   .tid = tid,
-			   .time_ns = time,
-			   .start = STACK,
-			   .n_bytes = 64,
-			   .regs.reg = { [DP_REG_PC] = 0x1010,
-					 [DP_REG_SP] = STACK,
-					 [DP_REG_FP] = STACK } },
-	};
-
-	memcpy(record.words, words, sizeof(record.words));
-	add_record(&record, sizeof(record));
-}
-
-static struct named_sample *add_late(uint64_t time, const uint64_t words[8])
-{
-	struct named_sample *s;
-
-	add_chunk((uint32_t)PID(0) + 100, time, words);
-	s = add_sample(0, time);
-	s->sample.n_chunks = 1;
-	s->sample.flags = DP_SAMPLE_LATE;
-	s->sample.outcome = DP_NO_MAPPING;
-	s->sample.n_user = 1;
-	s->sample.n_kernel = 0;
-	return s;
-}
-
 /* With the copy of its stack, by frame pointers, in code of no file. */
 Test(drain, finishes_walks)
 {
@@ -204,22 +166,9 @@ Test(drain, goes_on_with_few_long_walks)
 	cr_assert_eq(reported[1].sample.outcome, DP_WALK_LIMIT);
 }
 
-/* A sample that the kernel has walked up to its second frame, with a function of Java there. */
 static void add_late_java(const uint64_t words[8])
 {
-	struct named_sample *s = add_late(now - 100 * MS, words);
-	struct record *r = &records[n_records - 1];
-	struct {
-		struct dp_runtime head;
-		struct dp_runtime_frame frame;
-	} runtime = { { { DP_RECORD_RUNTIME, sizeof(runtime) }, DP_RUNTIME_HOTSPOT, 0, 1 },
-		      { .code = 0x5000, .position = 1ULL << DP_NOTE_NUMBER_SHIFT } };
-
-	s->sample.n_user = 2;
-	s->sample.flags |= DP_SAMPLE_RUNTIME;
-	s->sample.part.size = (__u32)(sizeof(s->sample) + 2 * sizeof(*s->frames));
-	memcpy(&s->frames[2], &runtime, sizeof(runtime));
-	r->size = sizeof(*s) + 2 * sizeof(*s->frames) + sizeof(runtime);
+	add_late_function(DP_RUNTIME_HOTSPOT, 1ULL << DP_NOTE_NUMBER_SHIFT, words);
 }
 
 /* The code cache is in no copy. Frame pointers lead elsewhere, and the name would be put there. */
@@ -243,19 +192,6 @@ Test(drain, keeps_frames_of_java_that_it_cannot_find)
 	cr_assert_eq(reported[1].sample.outcome, DP_CHAIN_END);
 	cr_assert(reported[1].sample.late);
 	cr_assert_eq(last_totals.finished_late, 1);
-}
-
-/* A list of mappings of the first process. */
-static struct process *await_list(uint64_t number)
-{
-	struct process *p = process_table_find(&table, PID(0));
-
-	p->list = calloc(1, sizeof(*p->list));
-	cr_assert(p->list);
-	p->list->number = number;
-	p->list->time = now - 150 * MS;
-	table.n_awaited = 1;
-	return p;
 }
 
 /* Others' are reported meanwhile. */

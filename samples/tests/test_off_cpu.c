@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Joining the stack of a thread that left its CPU with the record of its return. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -33,7 +34,7 @@ TestSuite(intervals);
 Test(intervals, keeps_a_copy_until_it_is_taken)
 {
 	struct off_cpu_intervals intervals = { 0 };
-	struct kept_sample *b;
+	struct owned_sample *b;
 
 	add(&intervals, 7, 100);
 	add(&intervals, 8, 200);
@@ -41,7 +42,7 @@ Test(intervals, keeps_a_copy_until_it_is_taken)
 	cr_assert(b && b->sample.tid == 7);
 	cr_assert(b->sample.user != frames && b->sample.user[1].address == 0x5120);
 	cr_assert(b->sample.kernel != kernel && b->sample.kernel[2] == 3);
-	kept_sample_free(b);
+	owned_sample_free(b);
 	cr_assert_null(off_cpu_take(&intervals, 7, 100));
 	off_cpu_done(&intervals);
 }
@@ -50,7 +51,7 @@ Test(intervals, keeps_a_copy_until_it_is_taken)
 Test(intervals, tells_blocks_of_a_thread_apart)
 {
 	struct off_cpu_intervals intervals = { 0 };
-	struct kept_sample *b;
+	struct owned_sample *b;
 
 	add(&intervals, 7, 100);
 	cr_assert_null(off_cpu_take(&intervals, 7, 99));
@@ -58,20 +59,65 @@ Test(intervals, tells_blocks_of_a_thread_apart)
 	cr_assert_null(off_cpu_take(&intervals, 7, 100));
 	b = off_cpu_take(&intervals, 7, 300);
 	cr_assert(b);
-	kept_sample_free(b);
+	owned_sample_free(b);
 	off_cpu_done(&intervals);
+}
+
+static pid_t tids_read[4];
+static size_t n_read;
+static int read_err;
+
+static int note_read(void *arg, const struct sample *sample)
+{
+	cr_assert_eq(arg, &n_read);
+	if (read_err == 0)
+		tids_read[n_read++] = sample->tid;
+	return read_err;
+}
+
+static void read_before(struct off_cpu_intervals *intervals, uint64_t before, size_t n)
+{
+	cr_assert_eq(off_cpu_read(intervals, before, note_read, &n_read), read_err);
+	cr_assert_eq(n_read, n);
+}
+
+Test(intervals, are_read_once_when_they_are_long)
+{
+	struct off_cpu_intervals intervals = { 0 };
+
+	n_read = 0;
+	read_before(&intervals, 1000, 0);
+	for (pid_t tid = 1; tid <= 5; tid++)
+		add(&intervals, tid, 100 * (uint64_t)tid);
+	read_before(&intervals, 100, 0);
+	read_before(&intervals, 101, 1);
+	off_cpu_forget(&intervals, 1, 100); /* read */
+	off_cpu_forget(&intervals, 2, 200); /* the next */
+	off_cpu_forget(&intervals, 4, 400);
+	read_err = -EAGAIN;
+	read_before(&intervals, 1000, 1);
+	read_err = 0;
+	read_before(&intervals, 1000, 3);
+	cr_assert(tids_read[0] == 1 && tids_read[1] == 3 && tids_read[2] == 5);
+	read_before(&intervals, 1000, 3);
+	add(&intervals, 3, 600); /* again */
+	read_before(&intervals, 601, 4);
+	cr_assert_eq(tids_read[3], 3);
+	add(&intervals, 9, 900);
+	off_cpu_done(&intervals);
+	cr_assert_null(intervals.unread);
 }
 
 Test(intervals, takes_stacks_without_frames)
 {
 	struct sample sample = { .tid = 7, .time_ns = 100 };
 	struct off_cpu_intervals intervals = { 0 };
-	struct kept_sample *b;
+	struct owned_sample *b;
 
 	cr_assert(off_cpu_add(&intervals, &sample, NULL) == 0);
 	b = off_cpu_take(&intervals, 7, 100);
 	cr_assert(b && b->sample.n_user == 0 && b->sample.n_kernel == 0);
-	kept_sample_free(b);
+	owned_sample_free(b);
 }
 
 /* Without names our own frames are not known, and nothing is removed. */
@@ -127,7 +173,7 @@ Test(intervals, hold_their_modules)
 	struct off_cpu_intervals intervals = { 0 };
 	struct module module = { 0 };
 	uint64_t start = clock_now_ns();
-	struct kept_sample *b;
+	struct owned_sample *b;
 
 	add_held(&intervals, 7, 100, &module);
 	cr_assert_eq(module.n_holds, 2);
@@ -135,7 +181,7 @@ Test(intervals, hold_their_modules)
 	cr_assert(module.n_holds == 2 && module.dropped_ns >= start, "in place of the other one");
 	b = off_cpu_take(&intervals, 7, 200);
 	cr_assert_eq(module.n_holds, 2, "for whoever has taken it");
-	cr_assert_null(kept_sample_free(b));
+	cr_assert_null(owned_sample_free(b));
 	cr_assert_eq(module.n_holds, 0);
 	add_held(&intervals, 7, 300, &module);
 	off_cpu_forget(&intervals, 7, 299);
@@ -145,7 +191,7 @@ Test(intervals, hold_their_modules)
 	add_held(&intervals, 7, 400, &module);
 	off_cpu_done(&intervals);
 	cr_assert_eq(module.n_holds, 0);
-	cr_assert_null(kept_sample_free(NULL));
+	cr_assert_null(owned_sample_free(NULL));
 }
 
 /* A PID that cannot exist: above PID_MAX_LIMIT (64 bits). */

@@ -76,6 +76,16 @@ static uint64_t position_of(char c)
 	return c & 0x20 ? 0 : DP_RUNTIME_ENTRY;
 }
 
+static void send_frames(const char *frames, enum dp_runtime_outcome outcome)
+{
+	sent.head = (struct dp_runtime){ .kind = (__u8)kind, .outcome = (__u8)outcome };
+	for (const char *c = frames; *c; c++)
+		sent.frames[sent.head.n++] = (struct dp_runtime_frame){
+			.code = *c == '-' ? 0 : (__u64)(*c | 0x20),
+			.position = position_of(*c),
+		};
+}
+
 /*
  * Joins stacks, leaf first: L a loop, b its first bytes, c its cold part, h a helper, k what native
  * code calls one with, o other code, f code of another file. Frames of Python are letters, too; a
@@ -103,12 +113,7 @@ static const char *joined(const char *natives, const char *frames, enum dp_outco
 				  *c == 'k' ? CALLER + 8 :
 					      OTHER,
 		};
-	sent.head = (struct dp_runtime){ .kind = (__u8)kind, .outcome = (__u8)runtime_outcome };
-	for (const char *c = frames; *c; c++)
-		sent.frames[sent.head.n++] = (struct dp_runtime_frame){
-			.code = *c == '-' ? 0 : (__u64)(*c | 0x20),
-			.position = position_of(*c),
-		};
+	send_frames(frames, runtime_outcome);
 	runtime_join_sample(&join, &snapshot, &sent.head, &sample);
 	for (size_t i = 0; i < sample.n_user; i++) {
 		const struct frame *f = &sample.user[i];
@@ -335,28 +340,20 @@ Test(runtime_join, others_binaries_have_no_loops)
 	cr_expect_eq(join.n_apart, 0);
 }
 
-/* Of Python and Ruby: R is a loop of the latter, which is in the other file. */
-static const char *joined_both(const char *natives, const char *pythons, const char *rubies)
+/* Of Python and Ruby. Returns the snapshot. */
+static const struct snapshot *send_both(const char *pythons, const char *rubies)
 {
 	static struct dp_runtime_image ruby_image = { .ranges = { { LOOP, LOOP + 0x1000, true } } };
 	static struct table ruby = { .runtime = &ruby_image, .runtime_kind = DP_RUNTIME_RUBY };
 	static struct binary ruby_binary = { .module = &other_module, .table = &ruby };
 	static struct mapping mappings[2];
-	static char text[2 * MAX_FRAMES];
-	const struct snapshot both = {
+	static const struct snapshot both = {
 		.mappings = mappings, .n_mappings = 2, .runtime = 1, .other_runtime = 2
 	};
-	struct sample sample = { .pid = process.pid, .outcome = DP_COMPLETE, .user = native };
 	size_t n = 0, n_first = strlen(pythons);
 
 	mappings[0].binary = &binary;
 	mappings[1].binary = &ruby_binary;
-	for (const char *c = natives; *c; c++)
-		native[sample.n_user++] = (struct frame){
-			.module = *c == 'R' ? &other_module : &module,
-			.method = DP_METHOD_TABLE,
-			.offset = *c == 'o' ? OTHER : LOOP + 0x200,
-		};
 	for (; *pythons || *rubies; n++) {
 		char c = *pythons ? *pythons++ : *rubies++;
 
@@ -369,7 +366,23 @@ static const char *joined_both(const char *natives, const char *pythons, const c
 	sent.head = (struct dp_runtime){ .kind = DP_RUNTIME_PYTHON | DP_RUNTIME_TWO,
 					 .outcome = DP_RUNTIME_COMPLETE,
 					 .n = (__u16)(n + 1) };
-	runtime_join_sample(&join, &both, &sent.head, &sample);
+	return &both;
+}
+
+/* R is a loop of Ruby, which is in the other file. */
+static const char *joined_both(const char *natives, const char *pythons, const char *rubies)
+{
+	static char text[2 * MAX_FRAMES];
+	struct sample sample = { .pid = process.pid, .outcome = DP_COMPLETE, .user = native };
+	size_t n;
+
+	for (const char *c = natives; *c; c++)
+		native[sample.n_user++] = (struct frame){
+			.module = *c == 'R' ? &other_module : &module,
+			.method = DP_METHOD_TABLE,
+			.offset = *c == 'o' ? OTHER : LOOP + 0x200,
+		};
+	runtime_join_sample(&join, send_both(pythons, rubies), &sent.head, &sample);
 	for (n = 0; n < sample.n_user; n++)
 		text[n] = frame_is_interpreted(&sample.user[n]) ? (char)sample.user[n].address :
 			  sample.user[n].module != &module      ? 'F' :
@@ -438,4 +451,68 @@ Test(runtime_join, names_are_bounded)
 	frame_locate(&frame, 0);
 	cr_assert_eq(frame_locations(&frame, true, &location), 1);
 	cr_assert_str_eq(location->function, "[python, unloaded]");
+}
+
+/* What is new in the sent frames of a sample whose walk has ended at its first frame, of which nothing is known. */
+static const char *new_code(const struct snapshot *in)
+{
+	static _Alignas(8) char record[4096], text[2 * MAX_FRAMES];
+	struct named_sample *held = (void *)record;
+	const struct frame *code;
+	size_t n;
+
+	*held = (struct named_sample){
+		.sample = { .pid = (__u32)process.pid, .n_user = 1, .flags = DP_SAMPLE_RUNTIME }
+	};
+	held->frames[0] = LOOP + 0x10;
+	memcpy(&held->frames[1], &sent, sizeof(sent));
+	n = runtime_join_code(&join, in, held, &code);
+	for (size_t i = 0; i < n; i++) {
+		cr_assert_eq(code[i].module, process.jitted->module);
+		text[i] = (char)code[i].address;
+	}
+	text[n] = '\0';
+	return text;
+}
+
+Test(runtime_join, code_is_known_before_its_stack)
+{
+	uint64_t number;
+
+	send_frames("xYx-Z", DP_RUNTIME_COMPLETE);
+	cr_expect_str_eq(new_code(&snapshot), "xyz");
+	cr_expect_str_eq(new_code(&snapshot), "");
+	cr_expect_str_eq(new_code(NULL), "");
+	send_frames("yW", DP_RUNTIME_COMPLETE);
+	cr_expect_str_eq(new_code(&snapshot), "w");
+	number = join.frames[0].offset;
+	EXPECT("Lo", "W", "wO");
+	cr_expect_eq(join.frames[0].offset, number);
+	cr_expect_eq(join.n_apart, 0);
+}
+
+Test(runtime_join, code_of_two_runtimes)
+{
+	const struct snapshot *both = send_both("aB", "vWv");
+
+	cr_expect_str_eq(new_code(both), "abvw");
+	cr_expect_str_eq(new_code(both), "");
+}
+
+/* It has a native frame, which tells what its position means. */
+Test(runtime_join, code_of_a_compiler)
+{
+	struct sample sample = { .pid = process.pid, .user = native, .n_user = 1 };
+
+	kind = unwind.runtime_kind = DP_RUNTIME_V8;
+	mapping.start = LOOP;
+	mapping.end = LOOP + 0x1000;
+	sent.head = (struct dp_runtime){ .kind = DP_RUNTIME_V8, .n = 1 };
+	sent.frames[0] = (struct dp_runtime_frame){ .code = 1, .position = 7 };
+	native[0] = (struct frame){ .module = &module, .address = LOOP + 0x10 };
+	runtime_join_sample(&join, &snapshot, &sent.head, &sample);
+	cr_assert(sample.n_user == 1 && frame_is_interpreted(&sample.user[0]));
+	native[0] = sample.user[0];
+	cr_expect_eq(strlen(new_code(&snapshot)), 1);
+	cr_expect_eq(join.frames[0].offset, native[0].offset);
 }

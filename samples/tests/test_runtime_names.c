@@ -9,6 +9,7 @@
 
 #include "limits/limits.h"
 #include "process/process_table.h"
+#include "report/sample.h"
 #include "runtimes/runtime.h"
 #include "samples/runtime_names.h"
 #include "symbols/code_source.h"
@@ -150,8 +151,8 @@ static uint64_t put(uint64_t code, uint64_t position)
 				 &(struct dp_runtime_frame){ code, position, 10 });
 }
 
-/* The functions and lines that a number stands for, innermost first. */
-static const char *name_of(uint64_t number)
+/* The functions and lines that a number stands for, innermost first, of what has been read. */
+static const char *known_name_of(uint64_t number)
 {
 	struct module *module = process.jitted->module;
 	static char text[256];
@@ -172,6 +173,35 @@ static const char *name_of(uint64_t number)
 			snprintf(text + at, sizeof(text) - at, ":%u", location->column);
 	}
 	return text;
+}
+
+static const char *name_of(uint64_t number)
+{
+	struct code_source *code = process.jitted->module->code;
+
+	code->read(code, number);
+	return known_name_of(number);
+}
+
+/* Who locates does not wait for memory, and needs none. */
+Test(runtime_names, only_reading_reads)
+{
+	struct code_source *code = process.jitted->module->code;
+	uint64_t number = put(1, 2), other = put(2, COMPILED), gone = put(3, 2);
+	const struct source_location *location;
+	const uint64_t *located;
+	bool is_near;
+
+	cr_assert_eq(code->locate(code, number, &located, &is_near), 1);
+	cr_expect_not(jit_find(process.jitted->module->jit, *located, true, &location));
+	cr_expect_eq(n_read, 0);
+	code->read(code, number);
+	code->read(code, other);
+	read_error = expand_error = -EFAULT;
+	cr_expect_str_eq(known_name_of(number), "f1:12");
+	cr_expect_str_eq(known_name_of(other), "f100:50 f2:11");
+	cr_expect_str_eq(name_of(gone), "[moved]:0");
+	cr_expect_str_eq(known_name_of(number), "f1:12");
 }
 
 Test(runtime_names, functions)
@@ -265,6 +295,31 @@ Test(runtime_names, what_is_inlined_is_gone)
 	cr_expect_str_eq(name_of(put(1, COMPILED | 2)), "[moved]:0");
 	expand_error = 0;
 	cr_expect_str_eq(name_of(put(1, COMPILED | 2)), "f100:50 f1:11");
+}
+
+/* Once, as they stay. */
+Test(runtime_names, are_wanted)
+{
+	struct frame frame = { .module = process.jitted->module,
+			       .method = DP_METHOD_JAVASCRIPT,
+			       .offset = put(1, 2) };
+
+	cr_expect(runtime_names_want(&frame));
+	cr_expect_not(runtime_names_want(&frame));
+	cr_expect_eq(put(1, 2), frame.offset);
+	cr_expect_not(runtime_names_want(&frame));
+	frame.offset++;
+	cr_expect_not(runtime_names_want(&frame), "there is none yet");
+	cr_expect_eq(put(1, 3), frame.offset);
+	frame.method = DP_METHOD_TABLE;
+	cr_expect_not(runtime_names_want(&frame), "native code in the same module");
+	frame.method = DP_METHOD_JAVASCRIPT;
+	frame.module = NULL;
+	cr_expect_not(runtime_names_want(&frame));
+	frame.module = process.jitted->module;
+	cr_expect(runtime_names_want(&frame));
+	frame.offset = DP_RUNTIME_V8;
+	cr_expect_not(runtime_names_want(&frame), "it has no code");
 }
 
 /* However many positions there are, functions have room for their names. */

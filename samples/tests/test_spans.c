@@ -44,10 +44,10 @@ static void take_on(uint64_t root, uint64_t time, const uint64_t *begins, size_t
 {
 	const struct sample sample = { .time_ns = time, .tid = TID };
 	struct span_list calls = list_of(root, begins, n);
-	struct kept_sample *kept;
+	struct owned_sample *kept;
 
 	cr_assert_eq(spans_see(&spans, TID, &calls, time), 0);
-	cr_assert_eq(kept_sample_new(&sample, &calls, &kept), 0);
+	cr_assert_eq(owned_sample_new(&sample, &calls, &kept), 0);
 	cr_assert_eq(spans_keep(&spans, kept), 0);
 }
 
@@ -143,11 +143,11 @@ static unsigned int mark(unsigned int may_be, const uint64_t *begins, size_t n)
 	struct frame frames[4] = { 0 };
 	const struct sample sample = { .time_ns = 1030, .tid = TID, .user = frames, .n_user = 4 };
 	struct span_list calls = list_of(ROOT, begins, n);
-	struct kept_sample *kept;
+	struct owned_sample *kept;
 
 	for (size_t i = 0; i < 4; i++)
 		frames[i].probe = may_be >> i & 1;
-	cr_assert_eq(kept_sample_new(&sample, &calls, &kept), 0);
+	cr_assert_eq(owned_sample_new(&sample, &calls, &kept), 0);
 	cr_assert_eq(spans_keep(&spans, kept), 0);
 	cr_assert_eq(spans_release(&spans, settled, 0, note_marks, NULL), 0);
 	return marks[n_reported - 1];
@@ -370,10 +370,10 @@ Test(spans, of_blocked_threads_have_time)
 		.time_ns = 1010, .tid = TID, .event = DP_EVENT_OFF_CPU, .value_ns = 20
 	};
 	const struct span_list calls = list_of(ROOT, (const uint64_t[]){ 1000 }, 1);
-	struct kept_sample *kept;
+	struct owned_sample *kept;
 
 	cr_assert_eq(spans_see(&spans, TID, &calls, 1010), 0);
-	cr_assert_eq(kept_sample_new(&sample, &calls, &kept), 0);
+	cr_assert_eq(owned_sample_new(&sample, &calls, &kept), 0);
 	cr_assert_eq(spans_keep(&spans, kept), 0);
 	cr_assert_eq(spans_release(&spans, settled, 1030, report, NULL), 0);
 	cr_assert_eq(n_reported, 0);

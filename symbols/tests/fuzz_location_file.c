@@ -17,8 +17,8 @@ static const struct names_options options;
 static char directory[] = "/tmp/fuzz_location_file.XXXXXX";
 static struct disk_cache disk;
 static char name[DISK_CACHE_NAME_SIZE];
-static struct kept_key key;
-static struct kept_source binary = { -1 };
+static struct cached_key key;
+static struct cached_source binary = { -1 };
 
 static void end(void)
 {
@@ -32,7 +32,7 @@ static void begin(void)
 {
 	struct location_cache one = { 0 };
 	struct stored_file file;
-	struct kept_head head;
+	struct cached_head head;
 	uint64_t size;
 	int fd;
 
@@ -42,8 +42,8 @@ static void begin(void)
 	EXPECT(location_cache_add(&one, 0x1000, true, NULL, 0) == 0);
 	EXPECT(location_file_write(&disk, &options, &binary, &one) == 0);
 	location_cache_done(&one);
-	EXPECT(kept_key_init(&key, &disk, "names", LOCATION_FILE_VERSION, &binary, &file) == 0);
-	kept_key_name(&key, "-000" DISK_CACHE_LOCATIONS, name);
+	EXPECT(cached_key_init(&key, &disk, "names", LOCATION_FILE_VERSION, &binary, &file) == 0);
+	cached_key_name(&key, "-000" DISK_CACHE_LOCATIONS, name);
 	fd = disk_cache_open_file(&disk, name, &size);
 	EXPECT(fd >= 0 && disk_cache_read(fd, &head, sizeof(head), 0) == 0);
 	key = head.key;
@@ -56,14 +56,14 @@ static void write_file(struct feed *feed)
 {
 	uint8_t kind = feed_u8(feed);
 	size_t n = feed_u8(feed) * sizeof(struct location_address), left;
-	struct iovec sections[KEPT_N_SECTIONS] = { 0 }, whole;
+	struct iovec sections[CACHED_N_SECTIONS] = { 0 }, whole;
 
 	if (kind % 2 == 0) {
 		whole = (struct iovec){ (void *)feed->pos, (size_t)(feed->end - feed->pos) };
 		EXPECT(disk_cache_put(&disk, name, &whole, 1) == 0);
 		return;
 	}
-	for (int i = 0; i < KEPT_N_SECTIONS; i++) {
+	for (int i = 0; i < CACHED_N_SECTIONS; i++) {
 		if (i == LOCATION_LOCATIONS)
 			n = feed_u8(feed) * sizeof(struct kept_location);
 		left = (size_t)(feed->end - feed->pos);
@@ -72,7 +72,7 @@ static void write_file(struct feed *feed)
 		sections[i] = (struct iovec){ (void *)feed->pos, n };
 		feed->pos += n;
 	}
-	EXPECT(kept_file_write(&disk, name, &key, sections) == 0);
+	EXPECT(cached_file_write(&disk, name, &key, sections) == 0);
 }
 
 static bool is_same(const char *a, const char *b)

@@ -22,7 +22,7 @@
 /* The C library as a binary, and a cache of its own. */
 static char directory[64];
 static struct disk_cache disk;
-static struct kept_source binary;
+static struct cached_source binary;
 static struct names_options options;
 
 static void begin(void)
@@ -118,7 +118,7 @@ Test(location_file, is_of_one_binary_one_program_and_one_way_to_show_names)
 {
 	struct location_cache read = { 0 };
 	_cleanup_close_ int shell = open("/bin/sh", O_RDONLY | O_CLOEXEC);
-	const struct kept_source other = { shell };
+	const struct cached_source other = { shell };
 
 	write_locations();
 	cr_expect(location_file_read(&disk, &options, &other, &read) == -ENOENT);

@@ -128,6 +128,78 @@ Test(names, close_debug_information_of_their_own)
 	names_free(first);
 }
 
+/* What is kept of each of three equal modules takes the same. */
+static struct names_kept look_up_in_all(struct names *names, struct module *modules[3])
+{
+	for (int i = 0; i < 3; i++)
+		expect_location(modules[i], "a::b", true);
+	return names_kept(names);
+}
+
+static int n_with_locations(struct module *modules[3])
+{
+	int n = 0;
+
+	for (int i = 0; i < 3; i++)
+		n += modules[i]->locations.n_entries > 0;
+	return n;
+}
+
+static void expect_all_forgotten_in_turn(struct names *names, struct module *modules[3])
+{
+	uint64_t before = names_kept(names).n_forgotten;
+
+	/* Each look-up begins with forgetting what the one before it found, and is right. */
+	for (int i = 0; i < 2; i++)
+		look_up_in_all(names, modules);
+	cr_expect_geq(names_kept(names).n_forgotten - before, 6);
+	cr_expect_eq(n_with_locations(modules), 1);
+	cr_expect_gt(modules[2]->locations.n_entries, 0);
+}
+
+Test(names, are_forgotten_above_their_limits)
+{
+	struct names *names = names_with((struct names_options){ 0 });
+	struct module *modules[3];
+	struct names_kept all, kept;
+
+	for (int i = 0; i < 3; i++)
+		modules[i] = this_program(names);
+	all = look_up_in_all(names, modules);
+	cr_assert(all.symbols > 0 && all.strings > 0 && all.n_forgotten == 0);
+	cr_expect_eq(look_up_in_all(names, modules).symbols, all.symbols, "each is kept");
+	names_set_limits(names, 1, 0);
+	expect_all_forgotten_in_turn(names, modules);
+	names_set_limits(names, 0, 1);
+	expect_all_forgotten_in_turn(names, modules);
+	/* Just what all of them take: nothing more is forgotten. */
+	names_set_limits(names, all.symbols, all.strings);
+	kept = look_up_in_all(names, modules);
+	cr_expect(kept.symbols == all.symbols && kept.strings == all.strings);
+	cr_expect_eq(look_up_in_all(names, modules).n_forgotten, kept.n_forgotten);
+	names_free(names);
+}
+
+Test(names, of_what_was_used_longest_ago_are_forgotten_first)
+{
+	struct names *names = names_with((struct names_options){ 0 });
+	struct module *modules[3];
+	struct names_kept all;
+
+	for (int i = 0; i < 3; i++)
+		modules[i] = this_program(names);
+	all = look_up_in_all(names, modules);
+	expect_location(modules[0], "a::b", true);
+	/* Room for two of three: without that look-up, the first one would go. */
+	names_set_limits(names, all.symbols - 1, 0);
+	expect_location(modules[0], "a::b", true);
+	cr_expect_eq(names_kept(names).n_forgotten, 1);
+	cr_expect(modules[0]->locations.n_entries > 0 && modules[2]->locations.n_entries > 0);
+	cr_expect_eq(modules[1]->locations.n_entries, 0);
+	expect_location(modules[1], "a::b", true);
+	names_free(names);
+}
+
 /* Including generated code, and modules in memory. */
 Test(names, free_what_is_theirs)
 {
